@@ -1,1 +1,1 @@
-"""Modelled clients: producers and consumers as Kafka's own behave."""
+"""Modelled clients: producers and consumers that behave like Kafka's own."""

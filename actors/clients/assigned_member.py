@@ -1,5 +1,6 @@
-"""A member of a group of the consumer protocol (KIP-848): it beats, says what it reads, and takes
-what its coordinator assigns, as Kafka's ``ConsumerMembershipManager`` does."""
+"""A member of a group of the consumer protocol (KIP-848): it sends heartbeats, reports what it
+owns, and adopts the assignment of its coordinator, as Kafka's ``ConsumerMembershipManager``
+does."""
 
 from __future__ import annotations
 
@@ -25,7 +26,7 @@ from .membership import MemberOwner, Membership
 
 _NONE = ErrorCode.NONE
 _FENCED = (ErrorCode.FENCED_MEMBER_EPOCH, ErrorCode.UNKNOWN_MEMBER_ID)
-"""Errors after which a member gives up what it has, and joins again."""
+"""Errors after which a member gives up its partitions and joins again."""
 _FATAL = (
     ErrorCode.UNRELEASED_INSTANCE_ID,
     ErrorCode.FENCED_INSTANCE_ID,
@@ -50,14 +51,14 @@ class AssignedMember(Membership):
     ) -> None:
         super().__init__(node, owner, settings, brokers)
         self._says_all = True
-        """The next heartbeat tells everything: an answer may have been lost."""
+        """True if the next heartbeat has to contain all fields, as an answer may have been lost."""
         self._interval_ms = RETRY_BACKOFF_MS
         self._told: Partitions = ()
         self._target: Partitions | None = None
-        """What it was assigned and has not taken yet."""
+        """Assignment that the member has not adopted yet; None if there is none."""
 
     async def run(self) -> None:
-        """Join and beat, until it leaves or may not be a member."""
+        """Join and send heartbeats, until this member leaves or is refused for good."""
         while not self.has_left and self.failure is None:
             if self._link.broker_id is None and not await self._link.seek():
                 await sleep(self._node, RETRY_BACKOFF_MS)
@@ -71,7 +72,7 @@ class AssignedMember(Membership):
             timer.cancel()
 
     def rejoin(self) -> None:
-        """The coordinator sees to changes of topics."""
+        """Do nothing, as the coordinator handles changes of topics."""
 
     def _farewell(self) -> ConsumerGroupHeartbeatRequest | None:
         if self.generation == NO_GENERATION:
@@ -84,7 +85,7 @@ class AssignedMember(Membership):
     # -- heartbeats ----------------------------------------------------------------------------
 
     async def _beat(self) -> bool:
-        """Send a heartbeat and take in its answer; False if another is due at once."""
+        """Send a heartbeat and handle its answer; returns False if another is due at once."""
         settings = self._settings
         joins = self.generation == NO_GENERATION
         says_all = joins or self._says_all
@@ -127,7 +128,7 @@ class AssignedMember(Membership):
         return tuple((topic_id, tuple(found)) for topic_id, found in numbers.items())
 
     async def _learn(self, assignment: tuple[tuple[str, tuple[int, ...]], ...]) -> None:
-        """Keep an assignment, once the names of its topics are known."""
+        """Keep an assignment to adopt, once the names of its topics are known."""
         found: list[TopicPartition] = []
         for topic_id, numbers in assignment:
             name = self._owner.topic_name(topic_id)
@@ -138,7 +139,7 @@ class AssignedMember(Membership):
         self._target = tuple(sorted(found))
 
     async def _refused(self, error: ErrorCode) -> None:
-        """Do what an error of the coordinator asks for before the next heartbeat."""
+        """React to an error of the coordinator before the next heartbeat."""
         self._says_all = True
         if error in _FENCED:
             self._be(self.member_id, NO_GENERATION)
@@ -154,7 +155,8 @@ class AssignedMember(Membership):
     # -- assignments ---------------------------------------------------------------------------
 
     async def _take(self, target: Partitions) -> bool:
-        """Give up what went to others, begin with what is new; whether there is news to tell."""
+        """Give up revoked partitions and begin to read new ones; returns whether the partitions
+        owned differ from those last reported."""
         revoked = tuple(p for p in self.owned if p not in target)
         if revoked:
             await self.commit()

@@ -1,8 +1,8 @@
-"""The assignors of Kafka's consumer as pure functions, and the bytes they travel in.
+"""The assignors of Kafka's consumer as pure functions, and the encoding of their data.
 
-An assignor is given the partition counts of topics and, by member, what each subscribes to and
-owns; it gives each member its partitions. Members and topics count in the order of their names,
-as in Kafka, where static members are sorted by their instance id before the others.
+An assignor takes the partition counts of topics and the subscriptions of members, and returns each
+member's partitions. Members and topics are ordered by name, as in Kafka, where static members come
+first, ordered by their instance id.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class Subscription(NamedTuple):
 
     topics: tuple[str, ...]
     owned: Partitions = ()
-    """What it has; cooperative members keep it while they join (KIP-429)."""
+    """Partitions that the member owns; cooperative members keep them while joining (KIP-429)."""
     group_instance_id: str | None = None
 
 
@@ -32,7 +32,7 @@ Assignor = Callable[[Mapping[str, int], Mapping[str, Subscription]], Assignment]
 
 
 def range_assignor(counts: Mapping[str, int], members: Mapping[str, Subscription]) -> Assignment:
-    """Topic by topic, neighbouring partitions to each member; the first get one more."""
+    """Assign contiguous partitions of each topic to each member; the first members get one more."""
     assignment: Assignment = {member: [] for member in members}
     for topic in sorted(counts):
         consumers = [m for m in _in_order(members) if topic in members[m].topics]
@@ -50,7 +50,7 @@ def range_assignor(counts: Mapping[str, int], members: Mapping[str, Subscription
 def round_robin_assignor(
     counts: Mapping[str, int], members: Mapping[str, Subscription]
 ) -> Assignment:
-    """Partition by partition, to the next member that subscribes to the topic."""
+    """Assign each partition in turn to the next member that subscribes to its topic."""
     assignment: Assignment = {member: [] for member in members}
     ring = _in_order(members)
     at = 0
@@ -66,10 +66,10 @@ def round_robin_assignor(
 
 
 def sticky_assignor(counts: Mapping[str, int], members: Mapping[str, Subscription]) -> Assignment:
-    """Members differ by one partition at most, and each keeps as many of its own as that allows.
+    """Assign evenly to within one partition; members keep as many of their own as that allows.
 
-    It is what Kafka's sticky assignor gives for members with equal subscriptions; others get
-    their partitions from those that subscribe to them and have the fewest.
+    For members with equal subscriptions the result is that of Kafka's sticky assignor. Otherwise
+    each free partition goes to the member with the fewest among those that subscribe to its topic.
     """
     assignment: Assignment = {member: [] for member in members}
     taken: dict[TopicPartition, None] = {}
@@ -101,7 +101,7 @@ def sticky_assignor(counts: Mapping[str, int], members: Mapping[str, Subscriptio
 def cooperative_sticky_assignor(
     counts: Mapping[str, int], members: Mapping[str, Subscription]
 ) -> Assignment:
-    """The sticky assignment without what another member still has to give up (KIP-429)."""
+    """Assign as ``sticky_assignor``, but not what another member has yet to give up (KIP-429)."""
     wanted = sticky_assignor(counts, members)
     owner = {p: member for member, s in members.items() for p in s.owned}
     return {
@@ -116,9 +116,9 @@ ASSIGNORS: dict[str, Assignor] = {
     "sticky": sticky_assignor,
     "cooperative-sticky": cooperative_sticky_assignor,
 }
-"""By the names under which consumers announce them."""
+"""Assignors by the names under which consumers announce them."""
 COOPERATIVE = ("cooperative-sticky",)
-"""Those whose members keep what they own while they join."""
+"""Names of the assignors whose members keep their partitions while joining."""
 
 
 def _in_order(members: Mapping[str, Subscription]) -> list[str]:
@@ -137,24 +137,24 @@ def _of(topic: str, numbers: Iterable[int]) -> list[TopicPartition]:
 
 
 def encode_subscription(topics: Sequence[str], owned: Iterable[TopicPartition]) -> bytes:
-    """Version 1 of the consumer protocol: topics, no user data, owned partitions."""
+    """Encode a subscription in version 1 of the consumer protocol, without user data."""
     return embedded_protocol.encode_subscription(topics, _by_topic(owned), _VERSION)
 
 
 def decode_subscription(data: bytes, group_instance_id: str | None = None) -> Subscription:
-    """Decode the subscription of a member; raises ``ClientError`` for what is none."""
+    """Decode the subscription of a member; raises ``ClientError`` for malformed bytes."""
     told = embedded_protocol.decode_subscription(data)
     return Subscription(told.topics, _partitions(told.owned), group_instance_id)
 
 
 def encode_assignment(partitions: Iterable[TopicPartition]) -> bytes:
-    """Encode the assignment that the leader gives a member."""
+    """Encode the assignment of a member, as the group's leader sends it."""
     return embedded_protocol.encode_assignment(_by_topic(partitions), _VERSION)
 
 
 def decode_assignment(data: bytes) -> Partitions:
-    """Decode the assignment of a member; empty for no bytes. Raises ``ClientError`` for what is
-    none."""
+    """Decode the assignment of a member; no bytes are an empty one. Raises ``ClientError`` for
+    malformed bytes."""
     return _partitions(embedded_protocol.decode_assignment(data))
 
 

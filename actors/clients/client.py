@@ -1,4 +1,4 @@
-"""Base of the modelled clients: they learn the leaders of partitions as Kafka's clients do."""
+"""Base of the modelled clients, which learn the leaders of partitions as Kafka's clients do."""
 
 from __future__ import annotations
 
@@ -17,13 +17,12 @@ from ..surroundings import Process, Surroundings
 T = TypeVar("T")
 
 RETRY_BACKOFF_MS = 100
-"""Kafka's ``retry.backoff.ms``: also the pause between two metadata requests."""
+"""Kafka's ``retry.backoff.ms``; also the minimum interval between metadata requests."""
 METADATA_MAX_AGE_MS = 300000
 
 
 def check_numbers(settings: object, least: Mapping[str, int]) -> None:
-    """Refuse settings that are no numbers or below the least that makes sense; times may be
-    fractions."""
+    """Refuse settings that are not numbers or are below their minimum; times may be fractions."""
     for name, low in least.items():
         value = getattr(settings, name)
         kinds = (int, float) if name.endswith("_ms") else (int,)
@@ -39,7 +38,7 @@ def refuse_setting(settings: object, name: str, right: str) -> NoReturn:
 
 
 class SimulatedClient(Node):
-    """Keeps metadata of the topics it uses; asks one broker after the other for it."""
+    """A client that keeps the metadata of its topics, asking one broker after another for them."""
 
     def __init__(
         self,
@@ -56,7 +55,7 @@ class SimulatedClient(Node):
         self._known = list(bootstrap)
         self._next_broker = 0
         self.metadata_wanted_of: int | None = None
-        """Broker that has been asked for metadata and has not answered."""
+        """Broker that has been asked for metadata and has not answered yet."""
         self._refreshing = False
         self._refresh_wanted = False
         self._refreshed_at_ms = -METADATA_MAX_AGE_MS
@@ -64,9 +63,9 @@ class SimulatedClient(Node):
         self._before_operation: int | None = None
 
     def start_task(self, coroutine: Coroutine[Any, Any, T]) -> Task[T]:
-        """Run a coroutine, such as one that awaits what a transactional producer does.
+        """Run a coroutine, such as one that awaits methods of a transactional producer.
 
-        The ``Task`` gives its outcome.
+        The ``Task`` has its outcome.
         """
         self._before_operation = None
         task = super().start_task(coroutine)
@@ -74,12 +73,12 @@ class SimulatedClient(Node):
         return task
 
     def _end_operation(self) -> None:
-        """What is done now follows from what the operation that has begun followed from."""
+        """Restore the cause that was current before the operation began."""
         if self._before_operation is not None:
             self.runtime.cause = self._before_operation
 
     def note_operation(self, before: int | None) -> None:
-        """A coroutine began an operation; ``before`` is the event at which it did."""
+        """Note that a coroutine has begun an operation, at the event ``before``."""
         if self._before_operation is None:
             self._before_operation = before
 
@@ -110,13 +109,13 @@ class SimulatedClient(Node):
             self.state_listener(path, None, value)
 
     def use_topic(self, topic: str) -> None:
-        """Keep this topic's metadata; the first request goes out at once."""
+        """Keep the metadata of a topic; a new topic's are requested at once."""
         if topic not in self._topics:
             self._topics[topic] = None
             self.refresh_metadata(at_once=True)
 
     def refresh_metadata(self, *, at_once: bool = False) -> None:
-        """Ask for metadata now, or as soon as the back-off allows."""
+        """Request metadata now, or as soon as the back-off allows."""
         if self._refreshing:
             self._refresh_wanted = True
             return
@@ -128,8 +127,8 @@ class SimulatedClient(Node):
             self._ask_metadata()
 
     def turn_from(self, broker_id: int) -> None:
-        """Ask another broker for metadata than one that did not answer in time: its connection is
-        closed, and ``NetworkClient.leastLoadedNode`` takes one that is ready."""
+        """Ask another broker for metadata after one did not answer in time: Kafka's client closes
+        the connection, and ``NetworkClient.leastLoadedNode`` chooses a broker that is ready."""
         if self._known[self._next_broker % len(self._known)] == broker_id:
             self._next_broker += 1
 
@@ -157,7 +156,7 @@ class SimulatedClient(Node):
         self.on_metadata()
 
     def _learn(self, response: MetadataResponse) -> bool:
-        """Take over what a broker knows; True when something is still missing."""
+        """Take over the metadata in a response; returns True if some are still missing."""
         if response.brokers:
             self._known = [broker.id for broker in response.brokers]
         incomplete = False
@@ -173,10 +172,10 @@ class SimulatedClient(Node):
                     incomplete = True
                     continue
                 known = self.leaders.get(key)
-                # An older epoch is stale news from a broker that has not heard yet (KIP-320).
+                # An older epoch means that the broker's own metadata are stale (KIP-320).
                 if known is None or partition.leader_epoch >= known[1]:
                     self.leaders[key] = (partition.leader, partition.leader_epoch)
         return incomplete
 
     def on_metadata(self) -> None:
-        """New metadata is there."""
+        """Handle new metadata; called whenever some have arrived."""

@@ -1,4 +1,4 @@
-"""An operation of a modelled client that is a coroutine: what is sent in it carries its number."""
+"""An operation in a coroutine of a modelled client: all that it sends carries its number."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class AnsweredWithError(FakeKafkaError):
-    """An operation ended because of an error in an answer."""
+    """Raised if an operation ends because of an error in an answer."""
 
     def __init__(self, text: str, error: ErrorCode) -> None:
         super().__init__(text)
@@ -23,9 +23,9 @@ class AnsweredWithError(FakeKafkaError):
 class ClientOperation:
     """A ``with`` block whose events belong together in a recorded run.
 
-    It begins with ``client_invoke`` and ends with ``client_ok``, or with ``client_fail`` when the
-    block raises or ``fail`` was called. The block has to send something or to wait at once. Without
-    a recorder nothing is done.
+    It begins with ``client_invoke`` and ends with ``client_ok``, or with ``client_fail`` if the
+    block raises or ``fail`` was called. The block has to start with sending or waiting. Without a
+    recorder it has no effect.
     """
 
     __slots__ = ("_client", "_failure", "_number", "_text", "_what")
@@ -38,11 +38,11 @@ class ClientOperation:
         self._failure: str | None = None
 
     def fail(self, text: str) -> None:
-        """The operation ends without what it was for."""
+        """Mark the operation as failed, with a reason."""
         self._failure = text
 
     def retry(self, text: str) -> None:
-        """Begin another attempt."""
+        """Record another attempt."""
         if self._number is not None:
             client = self._client
             client.runtime.cause = client.record("client_retry", self._what, text, self._number)
@@ -63,7 +63,7 @@ class ClientOperation:
         traceback: TracebackType | None,
     ) -> None:
         if self._number is None or isinstance(error, Cancelled):
-            return  # a client that died has no answer
+            return  # the outcome at a client that died is unknown
         failure = self._failure
         if isinstance(error, AnsweredWithError):
             failure = error.error.name

@@ -1,8 +1,8 @@
-"""Records that an application gets of fetched batches (Kafka's ``Fetcher``).
+"""Records of fetched batches that an application gets (Kafka's ``Fetcher``).
 
-Markers are never handed out. Of committed records only, those of aborted transactions are left out
-as well: the answer lists their producers, each with the first offset of its transaction, and an
-abort marker ends it.
+Markers are never handed out. With read committed, records of aborted transactions are left out as
+well: the answer lists their producers, each with the first offset of its transaction, and an abort
+marker ends the transaction.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from ...protocol.records.batch import RecordBatch
 
 
 def handed_out(response: FetchPartitionResponse, is_committed_only: bool) -> Iterator[RecordBatch]:
-    """The batches an application may see, in order."""
+    """Yield the batches that an application may see, in order."""
     aborted = sorted(
         (transaction.first_offset, transaction.producer_id)
         for transaction in response.aborted_transactions or ()

@@ -1,4 +1,4 @@
-"""A modelled consumer: fetches its assigned partitions from their leaders, for ever."""
+"""A modelled consumer, which continuously fetches its assigned partitions from their leaders."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _LEAST = {
     "max_partition_fetch_bytes": 0,
     "request_timeout_ms": 0,
 }
-"""The least value of each setting."""
+"""Minimum of each setting."""
 
 
 @frozen
@@ -43,24 +43,24 @@ class ConsumerSettings:
     """Kafka's consumer settings, with the defaults of the 3.x clients."""
 
     fetch_max_wait_ms: int = 500
-    """How long a broker waits for ``fetch_min_bytes``."""
+    """Maximum time in milliseconds for which a broker waits for ``fetch_min_bytes``."""
     fetch_min_bytes: int = 1
-    """What a broker waits for before it answers."""
+    """Number of bytes for which a broker waits before it answers."""
     fetch_max_bytes: int = 52428800
-    """What an answer holds at most."""
+    """Maximum number of bytes in an answer."""
     max_partition_fetch_bytes: int = 1048576
-    """What an answer holds at most of one partition."""
+    """Maximum number of bytes of one partition in an answer."""
     isolation_level: int = READ_UNCOMMITTED
     """0 (read uncommitted) or 1 (read committed)."""
     auto_offset_reset: str = "earliest"
-    """``earliest`` or ``latest``: where to read without a position."""
+    """Where to read from without a position: ``earliest`` or ``latest``."""
     request_timeout_ms: int = 30000
-    """How long a request waits for its answer."""
+    """Time in milliseconds for which a request waits for its answer."""
     sends_leader_epoch: bool = True
-    """Fetch requests carry an epoch for fencing since KIP-320; False with older brokers."""
+    """True if fetch requests carry a leader epoch for fencing (KIP-320); False before 2.1."""
 
     def __post_init__(self) -> None:
-        """Raise ``UsageError`` for values no consumer can work with."""
+        """Raise ``UsageError`` for values that no consumer can work with."""
         if self.auto_offset_reset not in ("earliest", "latest"):
             refuse_setting(self, "auto_offset_reset", "'earliest' or 'latest'")
         if self.isolation_level not in (0, 1):
@@ -69,7 +69,7 @@ class ConsumerSettings:
 
 
 class SimulatedConsumer(SimulatedClient):
-    """Reads its partitions; ``on_batch`` sees every batch once per position passed."""
+    """Reads its partitions; ``on_batch`` gets every batch once per position passed."""
 
     def __init__(
         self,
@@ -81,20 +81,19 @@ class SimulatedConsumer(SimulatedClient):
     ) -> None:
         super().__init__(runtime, name, process, bootstrap, settings.request_timeout_ms)
         self.settings: ConsumerSettings = settings
-        """Its settings."""
+        """Settings of the consumer."""
         self.positions: dict[TopicPartition, int] = {}
-        """The next offset of each partition; -1 while it is not known."""
+        """The next offset of each partition; -1 while it is unknown."""
         self.on_batch: Callable[[TopicPartition, RecordBatch, int], object] | None = None
-        """A function to call with (partition, batch, position before it) for every batch; None at
-        first."""
+        """Called with (partition, batch, position before it) for every batch; initially None."""
         self.records_read: int = 0
-        """How many records it has read."""
+        """Number of records read."""
         # By leader: its partitions and their epochs; None unless all have leader and position.
-        # While it is known, every leader in it is asked or left alone.
+        # While it is set, every leader in it has a fetch in flight or is backed off from.
         self._plan: dict[int, list[tuple[TopicPartition, int]]] | None = None
         self._resetting: dict[TopicPartition, None] = {}
         self._fetching: dict[int, None] = {}  # leaders with a fetch in flight
-        self._not_before_ms: dict[int, int] = {}  # leaders left alone until then
+        self._not_before_ms: dict[int, int] = {}  # leader -> end of the back-off
         self._position_paths: dict[TopicPartition, str] = {}
 
     def _tell_position(self, topic_partition: TopicPartition, position: int | None) -> None:
@@ -107,15 +106,14 @@ class SimulatedConsumer(SimulatedClient):
         self.state_listener(path, None, position)
 
     def assign(self, topic_partitions: Iterable[TopicPartition]) -> None:
-        """Read these partitions from where ``auto_offset_reset`` says."""
+        """Read partitions, too, from where ``auto_offset_reset`` says."""
         for topic_partition in topic_partitions:
             self._tell_position(topic_partition, self.positions.setdefault(topic_partition, -1))
             self.use_topic(topic_partition.topic)
         self.on_metadata()
 
     def seek(self, positions: Mapping[TopicPartition, int]) -> None:
-        """Read these partitions, too, from these positions; -1 for where
-        ``auto_offset_reset`` says."""
+        """Read partitions, too, from given positions; -1 for where ``auto_offset_reset`` says."""
         self.positions.update(positions)
         for topic_partition, position in positions.items():
             self._tell_position(topic_partition, position)
@@ -123,7 +121,7 @@ class SimulatedConsumer(SimulatedClient):
         self._poll()
 
     def unassign(self, topic_partitions: Iterable[TopicPartition]) -> None:
-        """Stop reading these; answers that are still on their way are dropped."""
+        """Stop reading partitions; answers still under way are dropped."""
         for topic_partition in topic_partitions:
             self.positions.pop(topic_partition, None)
             self._tell_position(topic_partition, None)
@@ -153,7 +151,7 @@ class SimulatedConsumer(SimulatedClient):
                 self._fetch(leader_id, partitions)
 
     def _poll_again(self, leader_id: int) -> None:
-        """``_poll`` after an answer of this leader; if all is well, no other one is asked."""
+        """Fetch again from a leader after its answer; all are polled only if there is no plan."""
         if self._plan is None:
             self._poll()
         else:
@@ -203,7 +201,7 @@ class SimulatedConsumer(SimulatedClient):
             self._poll_again(leader_id)
 
     def _take(self, partition: FetchPartitionResponse) -> bool:
-        """Advance over what was read; True when the leader has to be looked up again."""
+        """Advance past the records of an answer; returns True if the leader may have changed."""
         topic_partition = partition.topic_partition
         if topic_partition not in self.positions:
             return False
@@ -241,7 +239,7 @@ class SimulatedConsumer(SimulatedClient):
         return False
 
     def _back_off(self, leader_id: int) -> None:
-        """Leave a broker alone for a while after a failure; fetching from the others goes on."""
+        """Back off from one broker after a failure; fetching from the others goes on."""
         self.refresh_metadata()
         self._not_before_ms[leader_id] = self.now_ms() + RETRY_BACKOFF_MS
         self.call_later_ms(RETRY_BACKOFF_MS, functools.partial(self._end_back_off, leader_id))

@@ -1,4 +1,4 @@
-"""A modelled client that talks to coordinators: it finds them, and asks until it is answered."""
+"""A modelled client of coordinators, which finds them and retries its requests to them."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ _BUSY = (
 
 
 class CoordinatedClient(SimulatedClient):
-    """Keeps the coordinators of its ids."""
+    """A client that remembers the coordinators of its groups and transactional ids."""
 
     _coordinators: dict[tuple[int, str], int] | None = None
 
     async def ask_coordinator(
         self, key_type: int, key: str, request: Any, error_of: Callable[[Any], ErrorCode]
     ) -> Any:
-        """Ask until there is an answer that another attempt would not change."""
+        """Send a request until there is an answer that another attempt would not change."""
         if self._coordinators is None:
             self._coordinators = {}
         while True:

@@ -1,5 +1,5 @@
-"""A member's connection to the coordinator of its group: finding it, asking it, and the offsets
-that it keeps."""
+"""A member's connection to the coordinator of its group: finding it, sending requests to it, and
+the offsets that it stores."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from .group_settings import GroupConsumerSettings
 
 _NONE = ErrorCode.NONE
 ELSEWHERE = (ErrorCode.NOT_COORDINATOR, ErrorCode.COORDINATOR_NOT_AVAILABLE)
-"""Errors after which the coordinator is looked for."""
+"""Errors after which the coordinator has to be found again."""
 
 
 class Committing(Protocol):
@@ -35,12 +35,12 @@ class Committing(Protocol):
     committed: dict[TopicPartition, int]
 
     def read_positions(self) -> Mapping[TopicPartition, int]:
-        """Return the positions in the partitions that it owns."""
+        """Return the positions in the partitions that the member owns."""
         ...
 
 
 class CoordinatorLink:
-    """Knows which broker coordinates the group, until that fails to answer."""
+    """Remembers which broker coordinates the group, until that broker fails to answer."""
 
     def __init__(
         self,
@@ -54,10 +54,10 @@ class CoordinatorLink:
         self._brokers = brokers
         self._asked = 0
         self.broker_id: int | None = None
-        """None while it is unknown."""
+        """Id of the coordinator; None while it is unknown."""
 
     async def find(self) -> bool:
-        """Ask the next broker who coordinates the group; whether it knew."""
+        """Ask the next broker for the coordinator of the group; returns whether it knew."""
         brokers = self._brokers()
         broker_id = brokers[self._asked % len(brokers)]
         self._asked += 1
@@ -69,7 +69,7 @@ class CoordinatorLink:
         return True
 
     async def seek(self) -> bool:
-        """``find`` as an operation of its own."""
+        """Do as ``find``, as an operation of its own."""
         with ClientOperation(self._node, "find_coordinator", self._group_id) as operation:
             found = await self.find()
             if not found:
@@ -77,7 +77,7 @@ class CoordinatorLink:
         return found
 
     async def beat(self, request: Any, timeout_ms: int) -> Any:
-        """``ask`` with a heartbeat, as an operation of its own."""
+        """Send a heartbeat with ``ask``, as an operation of its own."""
         with ClientOperation(self._node, "heartbeat", self._group_id) as operation:
             response = await self.ask(request, timeout_ms)
             if response is None:
@@ -87,7 +87,7 @@ class CoordinatorLink:
         return response
 
     async def ask(self, request: Any, timeout_ms: int | None = None) -> Any:
-        """Ask the coordinator; None, and it is to be looked for anew, if there is no answer."""
+        """Send a request to the coordinator; if there is no answer, forget it and return None."""
         if self.broker_id is None:
             return None
         wait_ms = self._settings.request_timeout_ms if timeout_ms is None else timeout_ms
@@ -107,7 +107,7 @@ class CoordinatorLink:
     async def fetch_committed(
         self, partitions: Partitions, goes_on: Callable[[], bool], member: Any = (None, -1)
     ) -> dict[TopicPartition, int] | None:
-        """Fetch the committed offsets; None when the membership has to be sought again first.
+        """Fetch the committed offsets; None if the coordinator or the membership has been lost.
 
         ``member`` is the id and epoch of a member of the consumer protocol.
         """
@@ -129,12 +129,12 @@ class CoordinatorLink:
         return {}
 
     async def commit(self, member: Committing) -> ErrorCode:
-        """Commit what a member has read, and note what was taken; the first error, NONE if all
-        was."""
+        """Commit a member's positions, and note those accepted; returns the first error, or
+        NONE."""
         return await self._commit(member, member.read_positions())
 
     async def commit_apart(self, member: Committing) -> ErrorCode:
-        """``commit`` as an operation of its own, if there is anything to send and to whom."""
+        """Do as ``commit``, as an operation of its own if there are positions and a coordinator."""
         positions = member.read_positions()
         if self.broker_id is None or not positions:
             return await self._commit(member, positions)

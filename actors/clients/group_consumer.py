@@ -1,4 +1,4 @@
-"""A modelled consumer that subscribes: its group tells it what to read."""
+"""A modelled consumer that subscribes to topics and reads what its group assigns to it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .group_settings import GroupConsumerSettings as GroupConsumerSettings
 
 
 class SimulatedGroupConsumer(SimulatedConsumer):
-    """Reads what its group assigns to it, from where the group left off."""
+    """Reads the partitions that its group assigns to it, from the committed offsets on."""
 
     def __init__(
         self,
@@ -30,11 +30,11 @@ class SimulatedGroupConsumer(SimulatedConsumer):
     ) -> None:
         super().__init__(runtime, name, process, bootstrap, settings)
         self.group_settings: GroupConsumerSettings = settings
-        """Its settings."""
+        """Settings of the consumer."""
         self.rebalances: list[AssignmentChange] = []
-        """What it was assigned, had revoked or lost, oldest first."""
+        """Changes of the assignment, oldest first."""
         self.on_rebalance: Callable[[AssignmentChange], object] | None = None
-        """A function to call with each ``AssignmentChange``; None at first."""
+        """Called with each ``AssignmentChange``; initially None."""
         self._counts: dict[str, int] = {}
         self._topic_ids: dict[str, str] = {}
         kind = AssignedMember if settings.group_protocol == CONSUMER_PROTOCOL else GroupMember
@@ -47,34 +47,34 @@ class SimulatedGroupConsumer(SimulatedConsumer):
         if settings.enable_auto_commit:
             self._commit_later()
 
-    # -- what it is ----------------------------------------------------------------------------
+    # -- membership ----------------------------------------------------------------------------
 
     @property
     def member_id(self) -> str:
-        """As the coordinator gave it."""
+        """The member id, usually assigned by the coordinator."""
         return self.membership.member_id
 
     @property
     def generation(self) -> int:
-        """The group's generation; -1 while it is not a member."""
+        """The group's generation; -1 while the consumer is not a member."""
         return self.membership.generation
 
     @property
     def owned(self) -> Partitions:
-        """The partitions that its group gave it."""
+        """The partitions that the group has assigned to this consumer."""
         return self.membership.owned
 
     @property
     def committed(self) -> dict[TopicPartition, int]:
-        """The offsets that the coordinator acknowledged to it."""
+        """The offsets of this consumer's commits that the coordinator acknowledged."""
         return self.membership.committed
 
     def leave(self) -> Task[None]:
-        """Commit and leave the group; the outcome comes when that is done."""
+        """Commit and leave the group; the task completes when that is done."""
         return self.start_task(self.membership.leave())
 
     def commit(self) -> Task[bool]:
-        """Commit what was read; the outcome tells whether all of it was taken."""
+        """Commit the positions; the outcome of the task is True if all were accepted."""
         return self.start_task(self.membership.commit())
 
     def _commit_later(self) -> None:
@@ -86,7 +86,7 @@ class SimulatedGroupConsumer(SimulatedConsumer):
         self._commit_later()
         self.start_task(self.membership.commit())
 
-    # -- what its membership asks and tells ----------------------------------------------------
+    # -- called by the membership --------------------------------------------------------------
 
     def partition_counts(self) -> Mapping[str, int] | None:
         topics = self.group_settings.topics
@@ -127,7 +127,7 @@ class SimulatedGroupConsumer(SimulatedConsumer):
             self.on_rebalance(rebalance)
 
     def _learn(self, response: MetadataResponse) -> bool:
-        """The leader has the group rebalance when a topic has got more partitions."""
+        """Take over metadata; the group's leader rejoins if the partitions of a topic changed."""
         again = super()._learn(response)
         for topic in response.topics:
             if topic.name is not None and topic.topic_id:

@@ -1,5 +1,5 @@
-"""A member of a consumer group: it finds its coordinator, joins, syncs, beats and commits, as
-Kafka's ``ConsumerCoordinator`` does."""
+"""A member of a consumer group: it finds its coordinator, joins, syncs, sends heartbeats and
+commits, as Kafka's ``ConsumerCoordinator`` does."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from .membership import MemberOwner, Membership
 
 _NONE = ErrorCode.NONE
 _JOIN_ALLOWANCE_MS = 5000
-"""A join is answered within the rebalance timeout, and this is allowed for its way."""
+"""Time allowed for a join in addition to the rebalance timeout, within which it is answered."""
 _FATAL = (
     ErrorCode.FENCED_INSTANCE_ID,
     ErrorCode.GROUP_MAX_SIZE_REACHED,
@@ -63,7 +63,7 @@ class GroupMember(Membership):
     # -- the life of a membership --------------------------------------------------------------
 
     async def run(self) -> None:
-        """Join, beat, join again; until it leaves or may not be a member."""
+        """Join, send heartbeats and rejoin, until this member leaves or is refused for good."""
         while not self.has_left and self.failure is None:
             with ClientOperation(self._node, "join_group", self._settings.group_id) as operation:
                 is_member = await self._become_member()
@@ -73,11 +73,11 @@ class GroupMember(Membership):
                 await self._beat()
 
     def _reason(self) -> str:
-        """Why it is no member."""
+        """Return the reason for which joining has ended without success."""
         return "left" if self.failure is None else self.failure.name
 
     async def _become_member(self) -> bool:
-        """Join; False if it leaves or may not be a member."""
+        """Join; returns False if this member leaves or is refused for good."""
         while not self.has_left and self.failure is None:
             if self._link.broker_id is None and not await self._link.find():
                 await sleep(self._node, RETRY_BACKOFF_MS)
@@ -86,7 +86,7 @@ class GroupMember(Membership):
         return False
 
     def rejoin(self) -> None:
-        """Join again, as what the members are to be assigned has changed."""
+        """Join again, as the partitions to be assigned have changed."""
         if self.generation != NO_GENERATION:
             self._rejoins = True
             self._wake.notify()
@@ -100,7 +100,7 @@ class GroupMember(Membership):
     # -- joining -------------------------------------------------------------------------------
 
     async def _join(self) -> bool:
-        """Become a member of the next generation; False if that has to be tried again."""
+        """Join the next generation; returns False if that has to be tried again."""
         settings = self._settings
         is_eager = settings.assignor not in COOPERATIVE
         if self.owned and is_eager:
@@ -135,7 +135,7 @@ class GroupMember(Membership):
         return await self._sync(response, assignments)
 
     async def _assign(self, joined: JoinGroupResponse) -> tuple[tuple[str, bytes], ...]:
-        """Assign as the leader, once the topics are known."""
+        """Compute the assignment as the group's leader, once the topics are known."""
         counts = self._owner.partition_counts()
         while counts is None:
             await sleep(self._node, RETRY_BACKOFF_MS)
@@ -171,12 +171,12 @@ class GroupMember(Membership):
         return await self._take(decode_assignment(response.assignment))
 
     async def _take(self, assigned: Partitions) -> bool:
-        """Give up what went to others, begin with what is new, where the group left off."""
+        """Give up revoked partitions, and read new ones from the committed offsets on."""
         revoked = tuple(p for p in self.owned if p not in assigned)
         if revoked:
             await self._link.commit(self)
             self._give_up(revoked, is_lost=False)
-            self._rejoins = True  # others wait for them (KIP-429)
+            self._rejoins = True  # other members wait for these partitions (KIP-429)
         new = tuple(p for p in assigned if p not in self.owned)
         positions = await self._link.fetch_committed(new, lambda: not self.has_left)
         if positions is None or self.has_left:
@@ -186,7 +186,7 @@ class GroupMember(Membership):
         return True
 
     async def _refused(self, error: ErrorCode) -> None:
-        """Do what an error of the coordinator asks for before the next attempt."""
+        """React to an error of the coordinator before the next attempt."""
         if error in _FATAL:
             self._end(error)
         elif error in ELSEWHERE:

@@ -1,4 +1,4 @@
-"""Settings of a modelled member of a group, whichever protocol it speaks."""
+"""Settings of a modelled member of a group, for either group protocol."""
 
 from __future__ import annotations
 
@@ -21,30 +21,31 @@ class GroupConsumerSettings(ConsumerSettings):
     """Kafka's settings of a consumer in a group, with the defaults of the 3.x clients."""
 
     group_id: str = ""
-    """The group."""
+    """Id of the group."""
     topics: tuple[str, ...] = ()
-    """What it subscribes to."""
+    """Topics of the subscription."""
     assignor: str = "range"
     """``range``, ``roundrobin``, ``sticky`` or ``cooperative-sticky``."""
     group_protocol: str = "classic"
-    """``consumer`` where the coordinator assigns (KIP-848); it says how often to beat then."""
+    """``classic``, or ``consumer`` (KIP-848), in which the coordinator assigns the partitions and
+    sets the heartbeat interval."""
     group_remote_assignor: str | None = None
     """``uniform`` or ``range``, for the consumer protocol."""
     session_timeout_ms: int = 45000
-    """After this silence its coordinator takes it for dead."""
+    """Time in milliseconds without a heartbeat after which the coordinator removes the member."""
     heartbeat_interval_ms: int = 3000
-    """How often it beats."""
+    """Interval of heartbeats in milliseconds, for the classic protocol."""
     rebalance_timeout_ms: int = 300000
     """Kafka's ``max.poll.interval.ms``."""
     group_instance_id: str | None = None
-    """Makes it a static member (KIP-345)."""
+    """Instance id of a static member (KIP-345)."""
     enable_auto_commit: bool = True
-    """Whether it commits what it has read, again and again."""
+    """True to commit positions regularly."""
     auto_commit_interval_ms: int = 5000
-    """How often it does."""
+    """Interval of automatic commits in milliseconds."""
 
     def __post_init__(self) -> None:
-        """Raise ``UsageError`` for values no member can work with."""
+        """Raise ``UsageError`` for values that no member can work with."""
         ConsumerSettings.__post_init__(self)
         if not self.group_id:
             refuse_setting(self, "group_id", "the name of a group")

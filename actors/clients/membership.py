@@ -1,4 +1,4 @@
-"""The common part of the members of groups, whichever protocol they speak."""
+"""The base of the members of groups, for either group protocol."""
 
 from __future__ import annotations
 
@@ -18,35 +18,36 @@ from .group_settings import GroupConsumerSettings
 
 
 class MemberOwner(Protocol):
-    """The consumer whose membership it is."""
+    """The consumer that has a membership."""
 
     def partition_counts(self) -> Mapping[str, int] | None:
-        """Partitions of the topics subscribed to; None while some are not known."""
+        """Return the number of partitions of each subscribed topic; None while one is unknown."""
         ...
 
     def topic_name(self, topic_id: str) -> str | None:
-        """The name of a topic; None, and it is asked for, while that is not known."""
+        """Return the name of a topic; None while it is unknown, upon which metadata are
+        requested."""
         ...
 
     def topic_id(self, topic: str) -> str:
-        """The id of a topic that was assigned by its id."""
+        """Return the id of a topic that was assigned by its id."""
         ...
 
     def partitions_assigned(self, partitions: Partitions, positions: Mapping[Any, int]) -> None:
-        """New partitions, and where to begin with them; -1 where nothing is committed."""
+        """Start reading new partitions from their positions; -1 where nothing is committed."""
         ...
 
     def partitions_revoked(self, partitions: Partitions, is_lost: bool) -> None:
-        """Stop reading these partitions; lost ones belong to another member by now."""
+        """Stop reading partitions; lost ones belong to another member by now."""
         ...
 
     def read_positions(self, partitions: Partitions) -> dict[TopicPartition, int]:
-        """Return how far these have been read, where that is known."""
+        """Return the positions in partitions, where they are known."""
         ...
 
 
 class Membership(ABC):
-    """The place of one consumer in its group."""
+    """The membership of one consumer in its group."""
 
     def __init__(
         self,
@@ -62,26 +63,26 @@ class Membership(ABC):
         self._wake = Signal()
         self.member_id: str = NO_MEMBER
         self.generation: int = NO_GENERATION
-        """Of the group, or the epoch of a member of the consumer protocol."""
+        """Generation of the group; in the consumer protocol, epoch of the member."""
         self.is_leader: bool = False
-        """True if it assigns; in the consumer protocol the coordinator does."""
+        """True if the member assigns the partitions; in the consumer protocol, it never does."""
         self.owned: Partitions = ()
         self.has_left: bool = False
         self.failure: ErrorCode | None = None
-        """Why the group takes this member no more."""
+        """Error by which the group refused this member for good; None while there is none."""
         self.committed: dict[TopicPartition, int] = {}
-        """What the coordinator has acknowledged, by this member."""
+        """Offsets of this member's commits that the coordinator has acknowledged."""
 
     @abstractmethod
     async def run(self) -> None:
-        """Be a member, until it leaves or may not be one."""
+        """Stay a member, until this client leaves or is refused for good."""
 
     @abstractmethod
     def rejoin(self) -> None:
-        """What the members are to be assigned has changed."""
+        """Handle a change of the partitions to be assigned."""
 
     async def leave(self) -> None:
-        """Commit, give everything up and leave; a static member's place is kept for it."""
+        """Commit, give up all partitions and leave; a static member's place is kept."""
         self.has_left = True
         self._wake.notify()
         await self.commit()
@@ -94,14 +95,14 @@ class Membership(ABC):
 
     @abstractmethod
     def _farewell(self) -> Any:
-        """The request by which it leaves; None if there is nothing to say."""
+        """Return the request by which this member leaves; None if none is needed."""
 
     def _be(self, member_id: str, generation: int, is_leader: bool = False) -> None:
-        """Be what the coordinator says, or what an error of it leaves."""
+        """Set the member id, the generation and the role of leader."""
         self.member_id, self.generation, self.is_leader = member_id, generation, is_leader
 
     def _end(self, failure: ErrorCode) -> None:
-        """The group takes this member no more."""
+        """End the membership after an error by which the group refuses this member for good."""
         self.failure = failure
         self._give_up(self.owned, is_lost=True)
 
@@ -111,9 +112,9 @@ class Membership(ABC):
             self._owner.partitions_revoked(partitions, is_lost)
 
     async def commit(self) -> bool:
-        """Commit what was read of the partitions owned; whether all of it was taken."""
+        """Commit the positions in the partitions owned; returns whether all were accepted."""
         return await self._link.commit_apart(self) is ErrorCode.NONE
 
     def read_positions(self) -> Mapping[TopicPartition, int]:
-        """Return the positions in the partitions that it owns."""
+        """Return the positions in the partitions that this member owns."""
         return self._owner.read_positions(self.owned)

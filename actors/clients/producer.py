@@ -1,11 +1,11 @@
-"""A modelled producer: batching, acks, retries and idempotence as Kafka's client has them.
+"""A modelled producer: batching, acks, retries and idempotence as in Kafka's client.
 
-One batch per request. A batch that failed with a retriable error goes back to the head of its
-partition's queue with its sequence number, after ``retry.backoff.ms``; with idempotence the broker
-refuses what overtook it (OUT_OF_ORDER_SEQUENCE_NUMBER) and those follow in order, one by one. How
-batches are numbered once one was given up: see ``producer_queue``. It is the Java client of 3.9,
-whatever the release of the brokers. Until 3.5 an error that came in for a batch already given up
-raised the epoch once more (``Sender.failBatch``, KAFKA-14884).
+There is one batch per request. A batch that failed with a retriable error returns to the head of
+its partition's queue with its sequence number, after ``retry.backoff.ms``. With idempotence the
+broker refuses batches that overtook it (OUT_OF_ORDER_SEQUENCE_NUMBER), and these follow in order,
+one by one. ``producer_queue`` describes how batches are numbered after one was given up. The model
+is the Java client of 3.9, whatever the release of the brokers. Until 3.5 an error that arrived for
+a batch already given up raised the epoch once more (``Sender.failBatch``, KAFKA-14884).
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ _LEAST = {
     "delivery_timeout_ms": 0,
     "max_block_ms": 0,
 }
-"""The least value of each setting."""
+"""Minimum of each setting."""
 
 
 @frozen
@@ -61,22 +61,22 @@ class ProducerSettings:
     enable_idempotence: bool = True
     """Kafka's ``enable.idempotence``."""
     linger_ms: float = 0
-    """How long a batch waits for more records."""
+    """Time in milliseconds for which a batch waits for more records."""
     batch_records: int = 1000
-    """Records a batch holds at most."""
+    """Maximum number of records in a batch."""
     max_in_flight: int = 5
-    """Batches of a partition under way at a time."""
+    """Maximum number of batches of a partition in flight."""
     retry_backoff_ms: int = RETRY_BACKOFF_MS
-    """Pause before a batch is sent again."""
+    """Time in milliseconds before a failed batch is sent again."""
     request_timeout_ms: int = 30000
-    """How long a request waits for its answer."""
+    """Time in milliseconds for which a request waits for its answer."""
     delivery_timeout_ms: int = 120000
-    """After this time a batch is given up."""
+    """Time in milliseconds after which a batch is given up."""
     max_block_ms: int = 60000
-    """How long a record waits at most for the metadata of its partition."""
+    """Maximum time in milliseconds for which a record waits for its partition's metadata."""
 
     def __post_init__(self) -> None:
-        """Raise ``UsageError`` for values no producer can work with."""
+        """Raise ``UsageError`` for values that no producer can work with."""
         if isinstance(self.acks, bool) or self.acks not in (ACKS_ALL, 0, 1):
             refuse_setting(self, "acks", "-1 (all), 0 or 1")
         if not isinstance(self.enable_idempotence, bool):
@@ -85,14 +85,14 @@ class ProducerSettings:
 
 
 def _check_record(value: object, key: object) -> None:
-    """Raises ``UsageError`` unless a record can be made of them."""
+    """Raise ``UsageError`` unless value and key are bytes or None."""
     for part in (value, key):
         if part is not None and not isinstance(part, bytes):
             raise UsageError(f"value and key must be bytes or None, not {value!r} and {key!r}")
 
 
 class SimulatedProducer(SimulatedClient):
-    """Produces records to the partitions it is told to."""
+    """Produces records to given partitions."""
 
     def __init__(
         self,
@@ -104,14 +104,14 @@ class SimulatedProducer(SimulatedClient):
     ) -> None:
         super().__init__(runtime, name, process, bootstrap, settings.request_timeout_ms)
         self.settings: ProducerSettings = settings
-        """Its settings."""
+        """Settings of the producer."""
         self._queues: dict[tuple[str, int], PartitionQueue] = {}
         self._identity: Identity = NO_IDENTITY
         self._asking_id = False
         self._renumbered_later: list[PartitionQueue] = []  # once there is an identity
         delivery_timeout_ms = settings.delivery_timeout_ms
         self._unhurried_ms = delivery_timeout_ms - settings.request_timeout_ms
-        """Until a batch is so old, its request has ended before its delivery timeout."""
+        """Age up to which the request of a batch times out before the batch's delivery timeout."""
         self._sends_at_once = (
             not settings.linger_ms and delivery_timeout_ms > 0 and self._unhurried_ms >= 0
         )
@@ -120,19 +120,19 @@ class SimulatedProducer(SimulatedClient):
         if self.state_listener is not None:
             self._send, self._finish = self._send_recorded, self._finish_recorded
         self.acknowledged: int = 0
-        """Records that were acknowledged."""
+        """Number of records acknowledged."""
         self.failed: int = 0
-        """Records that were given up."""
-        self._failed_told = -1  # nothing was told
+        """Number of records given up."""
+        self._failed_told = -1  # the count last reported; -1 before the first report
         self.retries: int = 0
-        """Batches that were sent once more."""
+        """Number of times that a batch was put back to be sent again."""
         self.on_service_time: Callable[[TopicPartition, int, int], object] | None = None
-        """A function to call with (partition, records, microseconds from send to answer); None at
-        first."""
+        """Called with (partition, number of records, microseconds from send to answer) for each
+        acknowledged batch; initially None."""
         self.on_renumbered: Callable[[TopicPartition, list[bytes | None]], object] | None = None
-        """A function to call with (partition, values of a batch) when a batch that was sent gets a
-        number of a new epoch. Was it stored in the old one, it may be stored twice, as with Kafka.
-        """
+        """Called with (partition, values of a batch) when a batch that was sent is renumbered in a
+        new epoch; initially None. If it was stored in the old epoch, it may be stored twice, as in
+        Kafka."""
 
     def produce(
         self,
@@ -141,7 +141,7 @@ class SimulatedProducer(SimulatedClient):
         key: bytes | None = None,
         callback: Callback | None = None,
     ) -> None:
-        """Queue a record for (topic, partition); it is sent as soon as batching and the in-flight
+        """Queue a record for (topic, partition), to be sent as soon as batching and the in-flight
         limit allow.
 
         ``callback(error, offset)`` is called with its outcome. Raises ``UsageError`` for a
@@ -163,7 +163,7 @@ class SimulatedProducer(SimulatedClient):
             and queue.not_before_ms <= now
             and (leader := self.leaders.get(where)) is not None
             and queue.ready_for is self._identity
-        ):  # nothing to wait for: without the queue
+        ):  # nothing to wait for, so the batch bypasses the queue
             alone = ProducerBatch(now)
             alone.records.append((key, value, self.wall_ms(), callback))
             self._send(where, queue, alone, leader[0])
@@ -197,7 +197,7 @@ class SimulatedProducer(SimulatedClient):
 
     @property
     def unfinished(self) -> int:
-        """Batches queued or in flight."""
+        """Number of batches queued or in flight."""
         return sum(len(queue.batches) + queue.in_flight for queue in self._queues.values())
 
     # -- sending -------------------------------------------------------------------------------
@@ -209,8 +209,8 @@ class SimulatedProducer(SimulatedClient):
             self._drain(queue.topic_partition, queue)
 
     def _begin_waiting(self, queue: PartitionQueue) -> None:
-        """Count linger and delivery timeout from the moment the partition is known: Kafka's
-        ``send`` takes a record into a batch only then (``KafkaProducer.waitOnMetadata``)."""
+        """Start linger and delivery timeout when the partition becomes known: Kafka's ``send`` adds
+        a record to a batch only then (``KafkaProducer.waitOnMetadata``)."""
         where = queue.topic_partition
         if where.partition >= self.partitions.get(where.topic, 0):
             return
@@ -223,13 +223,13 @@ class SimulatedProducer(SimulatedClient):
             self.call_later_ms(linger_ms, functools.partial(self._drain, where, queue))
 
     def _deadline_ms(self, queue: PartitionQueue, batch: ProducerBatch) -> float:
-        """Return the time at which a batch that waits is given up."""
+        """Return the time at which a waiting batch is given up."""
         settings = self.settings
         patience_ms = settings.delivery_timeout_ms if queue.is_known else settings.max_block_ms
         return batch.created_at_ms + patience_ms
 
     def _expire_later(self, queue: PartitionQueue, batch: ProducerBatch) -> None:
-        """See to it that a batch nobody takes ends in time, though nothing is answered."""
+        """Set a timer that gives up the first batch, as no answer will trigger that."""
         if queue.expiry is None:
             left_ms = self._deadline_ms(queue, batch) - self.now_ms()
             queue.expiry = self.call_later_ms(left_ms, functools.partial(self._expire, queue))
@@ -269,7 +269,7 @@ class SimulatedProducer(SimulatedClient):
                 and now - batch.created_at_ms < settings.linger_ms
                 and len(batch.records) < settings.batch_records
             ):
-                return  # its timer comes (``RecordAccumulator.batchReady``)
+                return  # the linger timer sends it (``RecordAccumulator.batchReady``)
             leader = self.leaders.get(topic_partition)
             if leader is None:
                 queue.lacks_leader = True
@@ -299,7 +299,7 @@ class SimulatedProducer(SimulatedClient):
         return queue.may_send(batch, self._identity)
 
     def _reach_deadline(self, queue: PartitionQueue, batch: ProducerBatch) -> None:
-        """The delivery timeout of a batch is over, perhaps before its request has ended."""
+        """Give up a batch at its delivery timeout, perhaps before its request has ended."""
         if self.stopped or batch.has_ended:
             return
         if batch not in queue.batches:
@@ -307,7 +307,7 @@ class SimulatedProducer(SimulatedClient):
         self._drain(queue.topic_partition, queue)
 
     def _give_up(self, queue: PartitionQueue, batch: ProducerBatch) -> None:
-        """A batch ends by its delivery timeout."""
+        """End a batch by its delivery timeout."""
         self._tell_wait(queue, batch)
         queue.given_up(batch)
         if queue.wants_new_epoch():
@@ -315,7 +315,7 @@ class SimulatedProducer(SimulatedClient):
         self._finish(batch, ErrorCode.REQUEST_TIMED_OUT, -1)
 
     def _tell_wait(self, queue: PartitionQueue, batch: ProducerBatch) -> None:
-        """Tell whoever records the run that a batch has waited until now for a broker."""
+        """Report to the recorder that a batch has waited until now for a broker."""
         if self.causes is not None:
             asked = queue.sent_to
             if asked is None:
@@ -324,7 +324,7 @@ class SimulatedProducer(SimulatedClient):
             self.causes.waited(peers, batch.operation, self.now_ms() - batch.created_at_ms)
 
     def _raise_epoch(self, queue: PartitionQueue) -> None:
-        """Go on in the next epoch; what this partition has sent is numbered anew
+        """Raise the producer epoch, and renumber the batches that this partition has sent
         (``TransactionManager.bumpIdempotentProducerEpoch``)."""
         if self._identity is not NO_IDENTITY:
             producer_id, epoch = self._identity
@@ -387,7 +387,7 @@ class SimulatedProducer(SimulatedClient):
         batch: ProducerBatch,
         leader: int,
     ) -> None:
-        """Send a batch because its operation was begun, or because it failed before."""
+        """Send a batch, as part of its operation in the recorded run."""
         runtime = self.runtime
         before = runtime.cause
         operation = batch.operation
@@ -465,7 +465,7 @@ class SimulatedProducer(SimulatedClient):
                     self.on_service_time(topic_partition, len(batch.records), elapsed_us)
                 self._finish(batch, _NONE, offset)
         elif batch.has_ended:
-            pass  # its delivery timeout came first
+            pass  # the delivery timeout came first
         elif self._should_retry(error, queue, batch):
             self.retries += 1
             self.tell("last_error", error.name)
@@ -483,7 +483,8 @@ class SimulatedProducer(SimulatedClient):
             self._drain(topic_partition, queue)
 
     def _should_retry(self, error: ErrorCode, queue: PartitionQueue, batch: ProducerBatch) -> bool:
-        """(``Sender.canRetry``, ``TransactionManager.canRetry``)"""
+        """Return whether to retry a batch (``Sender.canRetry``,
+        ``TransactionManager.canRetry``)."""
         if self.now_ms() - batch.created_at_ms >= self.settings.delivery_timeout_ms:
             return False
         if queue.is_idempotent:
@@ -491,7 +492,7 @@ class SimulatedProducer(SimulatedClient):
                 if queue.shows_gap(batch):
                     self._raise_epoch(queue)
                 return True
-            if error is ErrorCode.UNKNOWN_PRODUCER_ID:  # it goes on in an epoch not seen yet
+            if error is ErrorCode.UNKNOWN_PRODUCER_ID:  # continue in a new epoch
                 if not batch.is_renumbered:
                     self._raise_epoch(queue)
                 return True

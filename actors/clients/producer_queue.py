@@ -1,21 +1,22 @@
 """Queue of a modelled producer for one partition: its batches, and how they are numbered.
 
-Theory of operation. An idempotent producer numbers its records per partition and epoch. Numbers
-must follow each other, so a batch that ends without being stored leaves a gap that no later batch
-of the epoch can cross. The cure is a new epoch, in which numbers begin at 0 (KIP-360). A batch that
-was sent is *tracked* until it is acknowledged or given up, also while it waits to be sent again;
-of the tracked ones only the first may be sent again. The epoch is raised for a partition when
+Theory of operation. An idempotent producer numbers its records per partition and epoch. Sequence
+numbers must be consecutive, so a batch that ends without being stored leaves a gap that no later
+batch of the epoch can cross. The remedy is a new epoch, in which numbers begin at 0 (KIP-360). A
+batch that was sent is *tracked* until it is acknowledged or given up, also while it waits to be
+sent again; only the first tracked batch may be sent again. The epoch is raised for a partition when
 
-* a broker refused a batch for good: the gap is certain;
-* a batch was given up that may be stored, nothing is tracked any more and the last number given was
-  not acknowledged. Until that is known no new batch is numbered;
-* a broker refused the very next number, so it lacks what it had acknowledged or what was given up.
+* a broker refused a batch for good, so that the gap is certain; * a batch that may be stored was
+given up, no batch is tracked any more, and the last number assigned was not acknowledged. Until
+this is known, no new batch is numbered; * a broker refused the very next number, so that it lacks a
+batch that was acknowledged or given up.
 
-Raising gives the tracked batches new numbers at once. One that is stored already is then stored a
-second time: Kafka has this hazard too. A broker that was restarted, for instance, knows the numbers
-of a producer's last batch only (docs/kafka/producer-state.md#forgetting), and refuses one that was
-stored before it. The other partitions go on in the new epoch once they track nothing. Kafka has all
-this in ``TransactionManager`` and ``RecordAccumulator.drainBatchesForOneNode``.
+Raising the epoch renumbers the tracked batches at once. A batch that is already stored is then
+stored a second time, a hazard that Kafka has too. For instance, a restarted broker knows the
+numbers of a producer's last batch only (docs/kafka/producer-state.md#forgetting), and refuses a
+batch that was stored before it. The other partitions move to the new epoch once they track no
+batch. Kafka has all this in ``TransactionManager`` and
+``RecordAccumulator.drainBatchesForOneNode``.
 """
 
 from __future__ import annotations
@@ -32,24 +33,24 @@ from ...protocol.records.small_batch import build_batch_of_one, build_batch_of_s
 from ...protocol.values import TopicPartition
 
 Callback = Callable[[ErrorCode, int], object]
-"""Called once per record with (error, offset); the offset is -1 unless it is known."""
+"""Called once per record with (error, offset); the offset is -1 if it is unknown."""
 
 
 class Identity(NamedTuple):
-    """Who a producer is; one is told from another as an object, not by its numbers."""
+    """Identity of a producer; compared as an object, not by its numbers."""
 
     producer_id: int
     epoch: int
 
 
 NO_IDENTITY = Identity(-1, -1)
-"""Who a producer is without idempotence."""
+"""Identity of a producer without idempotence, or without a producer id yet."""
 
 EPOCH_MAX = 32767
 
 
 class ProducerBatch:
-    """Records that go out together."""
+    """Records that are sent together."""
 
     __slots__ = (
         "base_sequence",
@@ -65,19 +66,19 @@ class ProducerBatch:
 
     def __init__(self, created_at_ms: int) -> None:
         self.records: list[tuple[bytes | None, bytes | None, int, Callback | None]] = []
-        self.base_sequence: int = -1  # given at the first send, kept over retries
+        self.base_sequence: int = -1  # assigned at the first send, kept over retries
         self.created_at_ms: int = created_at_ms
         self.operation: int | None = None
-        """Seq of the event that began it, while the run is recorded."""
+        """Seq of the event that began the batch, while the run is recorded."""
         self.sent_at_us: int = 0
-        self.has_deadline: bool = False  # a call at the end of its delivery timeout is on its way
+        self.has_deadline: bool = False  # True if a call at its delivery timeout is scheduled
         self.has_ended: bool = False
-        self.is_renumbered: bool = False  # since it was sent last
+        self.is_renumbered: bool = False  # since it was last sent
         self.is_retried: bool = False
 
     @property
     def end_sequence(self) -> int:
-        """The number after its last record's."""
+        """The sequence number after that of the last record."""
         return self.base_sequence + len(self.records)
 
     def encode(self, identity: Identity) -> bytes:
@@ -102,7 +103,7 @@ class ProducerBatch:
 
 
 class PartitionQueue:
-    """Batches that wait for one partition."""
+    """The batches of one partition, and how they are numbered."""
 
     __slots__ = (
         "_acknowledged_sequence",
@@ -130,31 +131,31 @@ class PartitionQueue:
         self.name: str = str(topic_partition)
         self.is_idempotent: bool = is_idempotent
         self.batches: deque[ProducerBatch] = deque()
-        """Those to be sent again come first, in the order of their numbers."""
+        """Waiting batches; those to be sent again come first, in the order of their numbers."""
         self.open_batch: ProducerBatch | None = None  # last of ``batches`` while it takes records
         self.in_flight: int = 0
-        """Requests without an answer."""
+        """Number of requests without an answer."""
         self.not_before_ms: int = 0
-        self.lacks_leader: bool = False  # since a batch was sent last
+        self.lacks_leader: bool = False  # True if there was no leader since a batch was last sent
         self.sent_to: int | None = None
-        """While a run is recorded: the broker to which a batch was sent last."""
-        self.is_waking: bool = False  # a call at ``not_before_ms`` is on its way
+        """Broker to which a batch was last sent, while the run is recorded."""
+        self.is_waking: bool = False  # True if a call at ``not_before_ms`` is scheduled
         self.is_known: bool = False
-        """Metadata had the partition at some time."""
+        """True once metadata have contained the partition."""
         self.expiry: Timer | None = None
-        """Set while its first batch can be sent to nobody: when that batch is given up."""
+        """Timer that gives up the first batch; set while the batch cannot be sent to any broker."""
         self.identity: Identity = NO_IDENTITY
-        """In whose name its batches are numbered."""
+        """Identity under which the batches are numbered."""
         self.ready_for: Identity | None = None if is_idempotent else NO_IDENTITY
-        """``identity`` while new batches may be numbered in it."""
+        """``identity`` while new batches may be numbered under it, otherwise None."""
         self.tracked: list[ProducerBatch] = []
-        """With idempotence: those sent and not ended, in the order of their numbers."""
+        """With idempotence, batches sent and not ended, in the order of their numbers."""
         self.next_sequence: int = 0
         self._acknowledged_sequence = 0  # the number after the last one acknowledged
         self._unresolved_sequence = -1  # the number after the last one given up after a retry
 
     def put_back(self, batch: ProducerBatch) -> None:
-        """Put a batch back to be sent again, in the order of the numbers."""
+        """Put a batch back to be sent again, at its place in the order of the numbers."""
         batch.is_retried = True
         position = 0
         for waiting in self.batches:
@@ -166,7 +167,7 @@ class PartitionQueue:
     # -- numbering ------------------------------------------------------------------------------
 
     def acknowledged(self, batch: ProducerBatch) -> None:
-        """A batch is stored; the answer may come after it was given up."""
+        """Note that a batch is stored; the answer may arrive after the batch was given up."""
         end_sequence = batch.base_sequence + len(batch.records)
         if end_sequence > self._acknowledged_sequence:
             self._acknowledged_sequence = end_sequence
@@ -174,10 +175,10 @@ class PartitionQueue:
             self.tracked.remove(batch)
 
     def given_up(self, batch: ProducerBatch) -> None:
-        """A batch ended without an answer that says what became of it.
+        """Note that a batch ended without an answer that says whether it is stored.
 
-        Only one that was sent again holds the next ones up (``Sender.sendProducerData``); behind
-        one that was sent once, they are refused if it is not stored, until they are given up.
+        Only a batch that was sent again blocks the next ones (``Sender.sendProducerData``). After a
+        batch that was sent once and is not stored, they are refused until they are given up.
         """
         if batch.base_sequence >= 0 and self.is_idempotent:
             self.tracked.remove(batch)
@@ -186,18 +187,17 @@ class PartitionQueue:
                 self.ready_for = None
 
     def shows_gap(self, batch: ProducerBatch) -> bool:
-        """Return whether a batch refused as out of order proves that something before it is
-        missing.
+        """Return whether a batch refused as out of order proves that an earlier one is missing.
 
-        Otherwise it waits for others that are sent again first (``TransactionManager.canRetry``).
+        Otherwise it waits for batches that are sent again first (``TransactionManager.canRetry``).
         """
         if self._unresolved_sequence >= 0:
             return batch.base_sequence == self._unresolved_sequence
         return not batch.is_renumbered and batch.base_sequence == self._acknowledged_sequence
 
     def wants_new_epoch(self) -> bool:
-        """Return whether what was given up left a gap; asked when something ended, it may settle it
-        (``TransactionManager.maybeResolveSequences``)."""
+        """Return whether a batch given up left a gap. If it is certain that there is none, new
+        batches may be numbered again (``TransactionManager.maybeResolveSequences``)."""
         if self._unresolved_sequence < 0 or self.tracked:
             return False
         if self.next_sequence != self._acknowledged_sequence:
@@ -207,7 +207,7 @@ class PartitionQueue:
         return False
 
     def may_send(self, batch: ProducerBatch, identity: Identity) -> bool:
-        """Return whether the first batch can be sent with the number it has, or be given one as
+        """Return whether the first batch can be sent with its number, or can be numbered under
         ``identity`` (``RecordAccumulator.shouldStopDrainBatchesForPartition``)."""
         if not self.is_idempotent:
             return True
@@ -221,7 +221,7 @@ class PartitionQueue:
         return True
 
     def number_anew(self, identity: Identity) -> None:
-        """Number batches in this name, from 0; also those that were sent and have not ended."""
+        """Number batches from 0 under an identity, including those sent and not ended."""
         sequence = 0
         for batch in self.tracked:
             batch.base_sequence = sequence

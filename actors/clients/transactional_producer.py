@@ -1,9 +1,9 @@
-"""A modelled transactional producer: one transaction after the other, one batch at a time.
+"""A modelled transactional producer: one transaction after another, one batch at a time.
 
-Its methods are coroutines, to be awaited by a task of its node. It finds its coordinator, asks
-again what may be asked again, and says what an application has to know: whether to abort, or that
-another producer has its transactional id. After a batch whose fate is unknown it goes on in the
-next epoch (KIP-360), as Kafka's client does since 2.5.
+Its methods are coroutines, to be awaited by a task of its node. It finds its coordinator, retries
+what may be retried, and raises what an application has to know: that it has to abort, or that
+another producer has its transactional id. After a batch that may or may not be stored it continues
+in the next epoch (KIP-360), as Kafka's client does since 2.5.
 """
 
 from __future__ import annotations
@@ -52,11 +52,12 @@ _FENCED = frozenset(
 
 
 class TransactionAbortable(AnsweredWithError):
-    """The transaction cannot be committed; abort it and begin another."""
+    """Raised if the transaction cannot be committed: abort it and begin another."""
 
 
 class ProducerFenced(AnsweredWithError):
-    """Another producer has the transactional id, or the coordinator ended the transaction."""
+    """Raised if another producer has the transactional id, or the coordinator has ended the
+    transaction."""
 
 
 @frozen
@@ -66,16 +67,16 @@ class TransactionalProducerSettings:
     transactional_id: str = ""
     """The transactional id."""
     transaction_timeout_ms: int = 60000
-    """After this time the coordinator aborts a transaction."""
+    """Time in milliseconds after which the coordinator aborts a transaction."""
     request_timeout_ms: int = 30000
-    """How long a request waits for its answer."""
+    """Time in milliseconds for which a request waits for its answer."""
     delivery_timeout_ms: int = 120000
-    """After this time a batch is given up."""
+    """Time in milliseconds after which a batch is given up."""
     raises_epoch: bool = True
-    """Goes on in the next epoch after a batch that was given up (KIP-360); False before 2.5."""
+    """True to continue in the next epoch after a batch given up (KIP-360); False before 2.5."""
 
     def __post_init__(self) -> None:
-        """Raise ``UsageError`` for values no producer can work with."""
+        """Raise ``UsageError`` for values that no producer can work with."""
         if not isinstance(self.transactional_id, str) or not self.transactional_id:
             refuse_setting(self, "transactional_id", "a text that is not empty")
         least = {"transaction_timeout_ms": 1, "request_timeout_ms": 0, "delivery_timeout_ms": 0}
@@ -95,23 +96,23 @@ class SimulatedTransactionalProducer(CoordinatedClient):
     ) -> None:
         super().__init__(runtime, name, process, bootstrap, settings.request_timeout_ms)
         self.settings: TransactionalProducerSettings = settings
-        """Its settings."""
+        """Settings of the producer."""
         self.transactional_id: str = settings.transactional_id
-        """Its transactional id."""
+        """Transactional id of the producer."""
         self.committed: int = 0
-        """Transactions that were committed."""
+        """Number of transactions committed."""
         self.aborted: int = 0
-        """Transactions that were aborted."""
+        """Number of transactions aborted."""
         self._identity = _NO_IDENTITY
         self._sequences: dict[TopicPartition, int] = {}
         self._added: set[TopicPartition] = set()
         self._is_open = False
         self._fate_is_unknown = False
 
-    # -- what applications do ------------------------------------------------------------------
+    # -- called by applications ----------------------------------------------------------------
 
     async def init_transactions(self) -> None:
-        """Fence the former producer with the transactional id, and wait until its transaction is
+        """Fence the previous producer with the transactional id, and wait until its transaction is
         aborted."""
         with ClientOperation(self, "init_transactions"):
             await self._init(_NO_IDENTITY)
@@ -125,9 +126,9 @@ class SimulatedTransactionalProducer(CoordinatedClient):
         self._tell_transaction("open")
 
     async def write(self, topic_partition: tuple[str, int], values: Sequence[bytes | None]) -> int:
-        """Write one batch in the transaction; its first offset.
+        """Write one batch in the transaction; returns its first offset.
 
-        Raises ``TransactionAbortable`` or ``ProducerFenced`` of
+        Raises ``TransactionAbortable`` or ``ProducerFenced`` from
         ``fakekafka.actors.clients.transactional_producer``.
         """
         self._require_open()
@@ -145,7 +146,7 @@ class SimulatedTransactionalProducer(CoordinatedClient):
         generation: int = -1,
         member_id: str = "",
     ) -> None:
-        """Commit offsets of a group together with the transaction; raises as ``write``."""
+        """Commit offsets of a group as part of the transaction; raises the same as ``write``."""
         self._require_open()
         with ClientOperation(self, "send_offsets", group_id):
             await self._send_offsets(group_id, offsets, generation, member_id)
@@ -200,7 +201,7 @@ class SimulatedTransactionalProducer(CoordinatedClient):
     # -- requests ------------------------------------------------------------------------------
 
     def _tell_transaction(self, state: str | None) -> None:
-        """Tell whoever records the run how this producer sees its transaction."""
+        """Report to the recorder how this producer sees its transaction."""
         self.tell("transaction", state)
         self.tell("transaction_partitions", [str(name) for name in sorted(self._added)] or None)
 
@@ -209,7 +210,7 @@ class SimulatedTransactionalProducer(CoordinatedClient):
             raise UsageError(f"{self.name} has no transaction open: begin one")
 
     def _check(self, error: ErrorCode) -> None:
-        """Raise for what a coordinator answered for good."""
+        """Raise for an error that a coordinator answered for good."""
         if error is _NONE:
             return
         self.tell("last_error", error.name)
@@ -244,7 +245,7 @@ class SimulatedTransactionalProducer(CoordinatedClient):
             error = _added_error(answer)
             if error is not ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
                 break
-            await sleep(self, RETRY_BACKOFF_MS)  # the coordinator has not heard of it yet
+            await sleep(self, RETRY_BACKOFF_MS)  # the coordinator does not know the partition yet
         self._check(error)
         self._added.add(where)
         self._tell_transaction("open")
@@ -305,7 +306,7 @@ class SimulatedTransactionalProducer(CoordinatedClient):
             EndTxnRequest(self.transactional_id, *self._identity, is_commit),
             lambda response: response.error,
         )
-        # Nothing was added, so the coordinator knows of no transaction.
+        # If no partition was added, the coordinator knows of no transaction.
         if answer.error is not ErrorCode.INVALID_TXN_STATE or self._added:
             self._check(answer.error)
         self._is_open = False

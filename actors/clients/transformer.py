@@ -1,8 +1,8 @@
 """A modelled application that consumes, transforms and produces exactly once.
 
-It reads its input from where its group has committed, writes each record to the output, and commits
-the new offsets in the same transaction. It keeps nothing else: whatever happens, it begins again
-from the committed offsets, under a new epoch if another producer fenced it.
+It reads its input from the committed offsets of its group, writes each record to the output, and
+commits the new offsets in the same transaction. It keeps no other state: after any failure it
+begins again from the committed offsets, in a new epoch if another producer fenced it.
 """
 
 from __future__ import annotations
@@ -39,18 +39,18 @@ _NONE = ErrorCode.NONE
 
 @frozen
 class TransformerSettings(TransactionalProducerSettings):
-    """A transactional producer's settings, and where to read and to write."""
+    """Settings of a transactional producer, with the partitions to read and to write."""
 
     group_id: str = "transformers"
-    """The group that its offsets are committed for."""
+    """Group for which offsets are committed."""
     inputs: tuple[TopicPartition, ...] = ()
-    """The partitions to read."""
+    """Partitions to read."""
     outputs: tuple[TopicPartition, ...] = ()
-    """The record at offset n of an input goes to output n modulo their number."""
+    """Partitions to write: a record at offset n goes to output n modulo the number of outputs."""
     fetch_max_wait_ms: int = 500
-    """How long a fetch waits for records."""
+    """Maximum time in milliseconds for which a fetch waits for records."""
     returns_when_fenced: bool = True
-    """A fenced one initializes its transactional id again; with False it stops."""
+    """True to initialize the transactional id again after fencing; False to stop."""
 
     def __post_init__(self) -> None:
         TransactionalProducerSettings.__post_init__(self)
@@ -74,11 +74,11 @@ class SimulatedTransformer(SimulatedTransactionalProducer):
         super().__init__(runtime, name, process, bootstrap, settings)
         self._transformer_settings = settings
         self.fenced: int = 0
-        """How often another producer has fenced it."""
+        """Number of times that another producer has fenced the transformer."""
         self.has_ended: bool = False
-        """Whether it was fenced and stopped for good, with ``returns_when_fenced=False``."""
+        """True once fencing has stopped it for good, with ``returns_when_fenced=False``."""
         self.transform: Callable[[bytes | None], bytes | None] = lambda value: value
-        """A function from the value read to the value to write; the value itself at first."""
+        """Called with each value read; returns the value to write, initially the same."""
 
     def on_start(self) -> None:
         for where in (*self._transformer_settings.inputs, *self._transformer_settings.outputs):
@@ -97,7 +97,7 @@ class SimulatedTransformer(SimulatedTransactionalProducer):
                     return
 
     async def _copy(self) -> None:
-        """Copy until fenced."""
+        """Copy records until fenced."""
         positions = await self._committed()
         while True:
             for where in self._transformer_settings.inputs:
@@ -127,7 +127,8 @@ class SimulatedTransformer(SimulatedTransactionalProducer):
         await self.commit()
 
     async def _committed(self) -> dict[TopicPartition, int]:
-        """Fetch the positions to go on from; waits while a transaction is ended (KIP-447)."""
+        """Fetch the positions to continue from; waits for a pending transaction to end
+        (KIP-447)."""
         inputs = self._transformer_settings.inputs
         group_id = self._transformer_settings.group_id
         request = OffsetFetchRequest(group_id, inputs, require_stable=True)
@@ -140,7 +141,7 @@ class SimulatedTransformer(SimulatedTransactionalProducer):
     async def _fetch(
         self, where: TopicPartition, position: int
     ) -> tuple[list[tuple[int, bytes | None]], int]:
-        """(offset, value) of the next records, and the position after them."""
+        """Return (offset, value) of the next records, and the position after them."""
         leader = self.leaders.get(where)
         if leader is None:
             self.refresh_metadata()
