@@ -29,7 +29,7 @@ class StorageFailures:
         when the last disk fails."""
 
     def on_storage_failure(self, topic_partition: TopicPartition, error: Exception) -> None:
-        """Take the whole directory offline in which an operation on a log failed."""
+        """Take offline the directory of a log that failed, or the partition if it has no log."""
         partition = self._hosted.partition(topic_partition)
         log = None if partition is None else partition.log
         if log is not None:
@@ -40,8 +40,8 @@ class StorageFailures:
     def handle_log_dir_failure(self, directory: str) -> bool:
         """Take the partitions in a failed directory offline; return True if the process exits.
 
-        It exits when the last directory fails, of which the controller learns only from the
-        expired session (``LogManager.handleLogDirFailure``).
+        It exits when the last directory fails, or in 0.10 the first; the controller learns of this
+        only from the expired session (``LogManager.handleLogDirFailure``).
         """
         hosted = self._hosted
         disk = hosted.disk

@@ -119,7 +119,7 @@ class Upkeep:
                     partition.maybe_shrink_isr(now_ms)
 
     def start_high_watermark_checkpoints(self) -> None:
-        """Start checkpointing high watermarks; only the call at the first LeaderAndIsr does so."""
+        """Start checkpointing high watermarks, at the first call, which follows a LeaderAndIsr."""
         name = "high-watermark-checkpoint"
         if name not in self._timers and self._is_running:
             self._every(

@@ -45,10 +45,10 @@ class Disk(ABC):
         self.logs: dict[TopicPartition, Log] = {}
         """Logs opened by the running process."""
         self._futures: dict[TopicPartition, LogStorage] = {}
-        """Storages of future copies, which replace the log of a partition that moves to another
+        """Storages of future logs, which replace the log of a partition that moves to another
         directory (KIP-113)."""
         self.future_logs: dict[TopicPartition, Log] = {}
-        """Logs of future copies opened by the running process."""
+        """Future logs opened by the running process."""
         self._preferred: dict[TopicPartition, str] = {}
         """Directories in which the running process is to create logs that do not exist yet."""
         self._settings: dict[int, LogSettings] = {}
@@ -238,7 +238,7 @@ class Disk(ABC):
         )
 
     def stored_topic_id(self, topic_partition: TopicPartition) -> str:
-        """Return the topic id of a log, open or not; empty if unknown or its directory offline."""
+        """Return the topic id of a log, open or not; empty if it is unknown or the log offline."""
         storage = self._storages.get(topic_partition)
         return "" if storage is None or storage.directory.is_offline else storage.topic_id
 
@@ -296,7 +296,7 @@ class Disk(ABC):
         return log
 
     def prefer(self, topic_partition: TopicPartition, path: str) -> None:
-        """Set the directory in which to create a log, unless it is in or moving to it already."""
+        """Set the directory in which to create a log, unless the log is in or moves to it."""
         if path not in (
             self.directory_of(topic_partition),
             self.future_directory_of(topic_partition),
@@ -370,7 +370,7 @@ class Disk(ABC):
     def open_future(
         self, topic_partition: TopicPartition, config: TopicConfig, path: str | None = None
     ) -> Log:
-        """Open the future copy of a partition, or create it in the directory ``path``.
+        """Open the future log of a partition, or create it in the directory ``path``.
 
         Raises ``KafkaError`` KAFKA_STORAGE_ERROR if its directory is offline, or if it does not
         exist and may be in a directory that is offline.
@@ -397,10 +397,10 @@ class Disk(ABC):
     def _create_future(
         self, topic_partition: TopicPartition, directory: LogDirectory
     ) -> LogStorage:
-        """Return the storage for a new future copy of a partition."""
+        """Return the storage for a new future log of a partition."""
 
     def replace_by_future(self, topic_partition: TopicPartition) -> Log:
-        """Make the future copy the partition's log and delete the log it replaces.
+        """Make the future log the partition's current log and delete the log it replaces.
 
         Checkpoint entries move too (Kafka: ``LogManager.replaceCurrentWithFutureLog``).
         """
@@ -426,7 +426,7 @@ class Disk(ABC):
         return log
 
     def delete_future(self, topic_partition: TopicPartition) -> None:
-        """Remove the future copy of a partition; no effect if there is none."""
+        """Remove the future log of a partition; no effect if there is none."""
         storage = self._futures.pop(topic_partition, None)
         self.future_logs.pop(topic_partition, None)
         if storage is not None and not storage.directory.is_offline:

@@ -162,7 +162,7 @@ class FileDisk(Disk):
 
 
 def future_directory_name(topic_partition: TopicPartition) -> str:
-    """Return the directory name of the future copy of a partition that moves between directories.
+    """Return the directory name of the future log of a partition that moves between directories.
 
     Kafka puts a random number into the name (``Log.logFutureDirName``). Here it is always the same
     number, so that runs are reproducible.

@@ -61,7 +61,7 @@ class PartitionFetchState:
         self.last_fetched_epoch: int = -1
         self.delayed_until_ms: int = 0
         self.leader_high_watermark: int = -1
-        """Leader's high watermark in the last response with the partition; -1 before the first."""
+        """High watermark in the leader's last successful response; -1 before the first."""
         self.sent_offset: int = -1
         """``fetch_offset`` in the last request to the leader; -1 if there was none. A response
         counts only while the two are equal."""

@@ -30,7 +30,7 @@ class FetchAnswers(Protocol):
 
 
 class DelayedFetch(DelayedOperation):
-    """A fetch, whose partitions are read when it arrives, and again if it waits and completes
+    """A fetch; its partitions are read when it arrives, and again when it completes after a wait
     (docs/kafka/fetch.md#waiting)."""
 
     __slots__ = (

@@ -50,7 +50,8 @@ class DelayedRequests:
         self._complete_rest_of(name)
 
     def complete_after_append(self, partition: Partition) -> None:
-        """Do the same for a leader whose high watermark moved with its own append."""
+        """Try to complete the requests that wait on a leader whose own append moved the high
+        watermark, in the order of the release."""
         if self._append_completes_produces_first:
             self.complete_of(partition.topic_partition)
         else:

@@ -87,7 +87,7 @@ def _converted(
     if not batches:
         if not is_stored_so:
             return answer  # unchanged: the batch's size makes the reader request more bytes
-        # Kafka would have cut stored messages of the old format: read a batch to convert and cut.
+        # Kafka stores old messages here and cuts them: read a whole batch to convert and cut.
         batches = log.read(spec.fetch_offset, 0, log.log_end_offset).batches
     elif not (
         is_stored_so or request.replica_id >= 0 or settings.config["message.downconversion.enable"]

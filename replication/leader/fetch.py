@@ -144,7 +144,7 @@ class FetchHandler:
     def _read(
         self, operation: DelayedFetch, now_ms: int, account: bool
     ) -> tuple[list[FetchPartitionResponse], int, bool]:
-        """Read all partitions in order; return the responses, their bytes, and True to answer now.
+        """Read all partitions in order; return responses, their bytes, and whether to answer now.
 
         ``account`` records the progress if a follower fetches.
         """

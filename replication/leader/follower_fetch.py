@@ -62,7 +62,7 @@ class FollowerFetchHandler:
         that case.
         """
         if session.parked is not None:
-            self.finish_parked(session.parked)  # a client did not wait for the response
+            self.finish_parked(session.parked)  # the client has not waited for the response
         fetch = session.fetch
         if fetch is None:
             fetch = FollowerFetch(self, session, api_version, request, respond)

@@ -293,7 +293,7 @@ class FetchSession:
     def new_responses(
         self, named: Sequence[CachedPartition], responses: Iterable[FetchPartitionResponse]
     ) -> list[FetchPartitionResponse]:
-        """Do the same as ``filter_response`` in a follower's session, given the entries."""
+        """Do the same as ``filter_response`` for a follower, given the entries of the responses."""
         included = []
         order = self.next_order
         for cached, response in zip(named, responses, strict=True):
@@ -321,7 +321,7 @@ class FollowerFetchServing(Protocol):
 
 
 def is_answered(_response: FetchResponse) -> None:
-    """Replace the ``respond`` of an answered fetch, so that the callback is not kept alive."""
+    """Do nothing; replaces the ``respond`` of an answered fetch, which is then not kept alive."""
 
 
 class FollowerFetch(TimerEntry):

@@ -151,7 +151,7 @@ class _Rewriter:
         self._transactions = _Transactions(log, log.segments[0].base_offset, end)
 
     def rewrite(self, segments: list[Segment]) -> int:
-        """Replace each group of segments by a cleaned one; return the size of these in bytes."""
+        """Replace each group of segments by a cleaned one; return their total size in bytes."""
         total = 0
         for group in self._groups(segments):
             batches = [
@@ -194,7 +194,7 @@ class _Rewriter:
         return new.size
 
     def _cleaned(self, batch: RecordBatch) -> RecordBatch | None:
-        """Return the batch without outdated records: ``batch`` if all stay, None if it goes."""
+        """Return the batch without outdated records: ``batch`` if all stay, None to drop it."""
         can_discard = self._transactions.discards(batch)
         horizon_ms = batch.delete_horizon_ms
         is_past_horizon = horizon_ms is not None and horizon_ms <= self._now_ms

@@ -23,7 +23,7 @@ def append_as_follower(
 ) -> AppendInfo:
     """Append the leader's batches unchanged: the same bytes, offsets and epochs.
 
-    ``verify`` checks their checksums, as a leader in this process already has. Raises
+    ``verify`` checks their checksums, as a leader in this process already did. Raises
     ``UnexpectedAppendOffset``, ``OffsetsOutOfOrder`` or ``KafkaError`` CORRUPT_MESSAGE before
     anything is appended.
     """

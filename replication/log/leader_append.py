@@ -47,9 +47,9 @@ _new_tuple = tuple.__new__
 
 @functools.lru_cache(1 << 14)
 def _head_of_only_record(size: int) -> bytes | None:
-    """Return the first bytes, up to the value, of a batch's only record, without key and headers.
+    """Return the bytes before the value of a batch's only record, without key and headers.
 
-    Return None if a record like this cannot have the given size.
+    Return None if no record like this has the given size in bytes.
     """
     for size_of_lengths in range(2, 11):
         value_size = size - size_of_lengths - 5

@@ -146,7 +146,7 @@ class Log(LogOffsets):
         self.settings = LogSettings(config, self.behaviour)
 
     def batches(self, from_offset: int = 0) -> Iterator[RecordBatch]:
-        """Iterate over the stored batches in order, starting with the one with ``from_offset``."""
+        """Iterate over the stored batches from the one that contains ``from_offset``."""
         return walk(self.segments, from_offset)
 
     # -- epochs -----------------------------------------------------------------------------
@@ -303,7 +303,7 @@ class Log(LogOffsets):
         producers = self.producers = state or ProducerStateManager()
         segments = self.segments
         for batch in self.batches(position):
-            if batch.data[43] < 0x80:  # producer id present, even below the log start
+            if batch.data[43] < 0x80:  # has a producer id; may begin below the log start
                 segment = segments[segment_index(segments, batch.base_offset)]
                 note_batch(producers, storage, batch, segment, is_replay=True)
         if not producers.entries:

@@ -61,7 +61,8 @@ class AppendInfo:
         self.last_offset: int = last_offset
         self.max_timestamp: int = max_timestamp
         self.log_append_time_ms: int = log_append_time_ms
-        """Time in ms at which the leader appended; -1 unless the topic uses append time."""
+        """Append time in ms, -1 unless the topic uses it; the original's timestamp if
+        ``duplicate``."""
         self.batches: tuple[RecordBatch, ...] = batches
         self.duplicate: bool = duplicate
 

@@ -33,7 +33,7 @@ class AbortedEntry(NamedTuple):
     last_offset: int
     """Offset of the abort marker."""
     last_stable_offset: int
-    """Last stable offset after this transaction; searches up to an offset at or below it end."""
+    """Last stable offset after this transaction; a search up to this offset or less ends here."""
 
 
 class Segment:

@@ -25,7 +25,7 @@ def segment_index(segments: list[Segment], offset: int) -> int:
 
 
 def walk(segments: list[Segment], from_offset: int) -> Iterator[RecordBatch]:
-    """Iterate over the stored batches in order, starting with the one with ``from_offset``."""
+    """Iterate over the stored batches from the one that contains ``from_offset``."""
     for segment in segments[segment_index(segments, from_offset) :]:
         position = segment.find(from_offset) if segment.base_offset < from_offset else 0
         yield from segment.walk(position)
@@ -73,7 +73,7 @@ def _roll_jitter_ms(settings: LogSettings, topic_partition: TopicPartition) -> i
 
 
 def cut_segments(storage: LogStorage, offset: int, index_interval_bytes: int) -> Segment:
-    """Remove all from ``offset`` on, which a segment must cover, and return the last segment."""
+    """Remove the batches from ``offset`` on, which a segment covers; return the last segment."""
     segments = storage.segments
     keep = segment_index(segments, offset) + 1
     doomed = segments[keep:]

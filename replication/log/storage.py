@@ -128,7 +128,7 @@ class LogStorage:
         """Remove the files of the partition."""
 
     def become_current(self, topic_partition: TopicPartition) -> None:
-        """Rename the directory of a future copy to that of the partition."""
+        """Rename the directory of a future log to that of the partition."""
 
     # -- compaction ---------------------------------------------------------------------------
 

@@ -2,8 +2,8 @@
 docs/kafka/transactions.md#verification).
 
 A guard exists from the request to the coordinator until the first batch of the transaction, or a
-marker, is in the log. A response is valid only for the guard that it was requested for, so a late
-one, after a marker, cannot begin a transaction that would never end.
+marker, is in the log. A response is valid only for the guard that it was requested for, so a
+response that arrives after a marker cannot begin a transaction that would never end.
 """
 
 from __future__ import annotations

@@ -100,7 +100,7 @@ class HostedPartitions:
         return partition
 
     def unregister(self, topic_partition: TopicPartition) -> Partition | None:
-        """Stop hosting a partition and return it, to be used no more; None if it was not hosted."""
+        """Stop hosting a partition; return it, which must not be used again, or None."""
         partition = self.by_name.pop(topic_partition, None)
         if partition is None:
             return None

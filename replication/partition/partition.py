@@ -566,7 +566,7 @@ class Partition:
     # -- fetch sessions of followers ----------------------------------------------------------
 
     def wake_fetchers(self) -> None:
-        """Make idle fetch sessions read the partition again, as its offsets have changed."""
+        """Make idle fetch sessions read the partition again, as its offsets or ISR changed."""
         if self.fetch_entries is not None:
             for entry in self.fetch_entries:
                 if entry.is_idle:

@@ -68,8 +68,8 @@ class Replica:
     def reset_caught_up_time(
         self, leader_end_offset: int, now_ms: int, last_caught_up_time_ms: int
     ) -> None:
-        """Set the times for a new leadership: the caller counts ISR members as caught up now,
-        other replicas as never."""
+        """Set the times for a new leadership; the caller passes now for a member of the ISR, and 0
+        for other replicas, which count as never caught up."""
         self.last_fetch_leader_log_end_offset = leader_end_offset
         self.last_fetch_time_ms = now_ms
         self.last_caught_up_time_ms = last_caught_up_time_ms

@@ -61,7 +61,7 @@ class DelayedOperation(TimerEntry):
         return True
 
     def leave(self) -> None:
-        """Leave the timer and the counts; note the keys that may still list it for a purge."""
+        """Leave timer and counts; note for a purge the keys that may still list the operation."""
         bucket = self.bucket
         if bucket is not None:
             self.bucket = None

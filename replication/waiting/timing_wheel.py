@@ -107,7 +107,10 @@ class HierarchicalTimingWheel:
         return True
 
     def next_expiration_ms(self) -> int | None:
-        """Return the start of the earliest bucket with an entry, to which to advance the clock."""
+        """Return the time to advance the clock to: the start of the earliest bucket with an entry.
+
+        Return None if no entry waits.
+        """
         due = self._due
         while due:
             start, key = due[0]
