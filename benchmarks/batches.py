@@ -1,4 +1,4 @@
-"""A batch of failovers on Spark against the same batch in one process, and what a batch keeps."""
+"""A batch of failovers on Spark against the same batch in one process, and memory of batches."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from benchmarks.figures import IS_SMALL, in_child, line, sized
 
 RUNS = sized(500, 4)
 SHAPE: dict[str, Any] = {"session_timeout_ms": 6000, "rate_per_s": 100}
-"""About 0.2 s a run."""
+"""Parameters with which a run takes about 0.2 s."""
 SPARK_SHARE = 0.58
-"""Of the time in one process, with two cores: half of it, and what Spark costs."""
+"""Maximum share of the time in one process, on two cores: half of it, plus Spark's overhead."""
 TASK_MS = 15
 TASKS = sized(1000, 10)
 FEW, MANY = sized((100, 5000), (2, 4))
@@ -62,7 +62,7 @@ def measure() -> None:
     """Print wall times without the start of the engine, whether the rows agree, and memory."""
     from fakekafka.spark_bench.engines.engine import java_problem
 
-    # Each start of Spark takes longer than all small runs together.
+    # At the small size each start of Spark takes longer than all runs together.
     problem = "it takes long to start" if IS_SMALL else java_problem()
     engines = ["process"] if problem else ["spark", "process"]
     if problem:
@@ -75,7 +75,8 @@ def measure() -> None:
 
 
 def _measure_times(engines: list[str]) -> None:
-    """Half of the serial runs before the others and half after them, as the machine may change."""
+    """Measure all engines. Half of the serial runs come before the others and half after, as the
+    speed of the machine may change."""
     from fakekafka.spark_bench.batch import run_suite
 
     def run(engine: str, runs: int, seed: int) -> Any:
@@ -100,15 +101,15 @@ def _measure_times(engines: list[str]) -> None:
 
 
 def _without_place(row: dict[str, Any]) -> dict[str, Any]:
-    """A row without its number in the batch."""
+    """Return a row without its number in the batch."""
     return {name: value for name, value in row.items() if name != "run_id"}
 
 
 def _measure_tasks(folder: Path) -> None:
-    """Measure what Spark takes for runs that take nothing: with a task for each, and sharing tasks.
+    """Measure Spark's overhead with empty runs, each in a task of its own, and sharing tasks.
 
-    A task's figure is what it adds to a batch: wall time divided by tasks. Each core carries out
-    one at a time, so of a core's own time it takes as many times more as there are cores.
+    A task's figure is the wall time that it adds to a batch: wall time divided by tasks. As each
+    core carries out one at a time, its time on a core is that times the number of cores.
     """
     suite = folder / "nothing.py"
     suite.write_text(EMPTY)
@@ -120,7 +121,7 @@ def _measure_tasks(folder: Path) -> None:
 
 
 def _measure_memory(folder: Path, engines: list[str]) -> None:
-    """The most memory of the driver, in small and large batches with tables."""
+    """Measure the peak memory of the driver, in small and large batches with tables."""
     suite = folder / "wide.py"
     suite.write_text(WIDE)
     for engine in engines:

@@ -1,7 +1,7 @@
-"""The load of the measurements: confluent-kafka in a process of its own, told what to do by lines.
+"""The load of the measurements: confluent-kafka in a process of its own, which obeys commands.
 
-One process with one producer and one consumer serves a whole comparison, so that its start,
-connections and metadata are paid before anything is timed. ``LoadClient`` is its other end.
+One process with one producer and one consumer serves a whole comparison, so that starting,
+connecting and fetching metadata are over before anything is timed. ``LoadClient`` controls it.
 """
 
 from __future__ import annotations
@@ -19,15 +19,16 @@ from benchmarks.figures import ended_early
 
 _CHUNK = 1000
 _WAIT_S = 0.005
-"""``consume`` waits so long for a full chunk: short, or the last records would be timed late."""
+"""Seconds that ``consume`` waits for a full chunk: short, or the last records are timed too late.
+"""
 _QUEUED_MAX = 50_000
-"""Records the producer holds at most: enough for full batches, too few to run far ahead."""
+"""Maximum number of records in the producer: enough for full batches, too few to run far ahead."""
 
 
 class LoadClient:
     """A client process, ready to produce to and fetch from one cluster.
 
-    Its methods raise ``MeasurementFailed`` with its standard error once it has ended.
+    Methods raise ``MeasurementFailed`` with the standard error of the process if it has ended.
     """
 
     def __init__(self, servers: str, batch_bytes: int = 1_000_000) -> None:
@@ -50,26 +51,26 @@ class LoadClient:
         trace: TracebackType | None,
     ) -> None:
         self._process.kill()
-        with contextlib.suppress(BrokenPipeError):  # a command that it did not read any more
+        with contextlib.suppress(BrokenPipeError):  # it had not read the last command
             self._process.communicate()
         self._errors.close()
 
     def produce(self, topic: str, partitions: int, size: int, count: int) -> dict[str, Any]:
-        """``count`` records of ``size`` bytes, acks=all, over all partitions.
+        """Produce ``count`` records of ``size`` bytes to all partitions, with acks=all.
 
-        Gives ``records`` (acknowledged), ``seconds`` and ``cpu_s``, the client's own.
+        Returns ``records`` (acknowledged), ``seconds`` and ``cpu_s``, the client's CPU time.
         """
         return self._ask(do="produce", topic=topic, partitions=partitions, size=size, count=count)
 
     def fetch(self, topic: str, partitions: int) -> dict[str, Any]:
-        """Everything there is: ``records``, and ``timed_records``, ``seconds`` and ``cpu_s`` from
-        the first answer to the last."""
+        """Fetch all records of a topic. Returns their number as ``records``, and from the first
+        answer to the last ``timed_records``, ``seconds`` and ``cpu_s``."""
         return self._ask(do="fetch", topic=topic, partitions=partitions)
 
     def time_records(self, topic: str, count: int) -> dict[str, Any]:
-        """Send one record of 100 bytes after another, each when the last one is acknowledged.
+        """Send records of 100 bytes one after another, each when the last one is acknowledged.
 
-        Gives ``median_us`` and ``p99_us`` of all but the first fifth.
+        Returns ``median_us`` and ``p99_us`` of all but the first fifth.
         """
         return self._ask(do="time_records", topic=topic, count=count)
 
@@ -77,7 +78,7 @@ class LoadClient:
         pipes = self._process
         assert pipes.stdin is not None
         assert pipes.stdout is not None
-        with contextlib.suppress(BrokenPipeError):  # it has ended, and its output says so below
+        with contextlib.suppress(BrokenPipeError):  # it has ended, which is reported below
             pipes.stdin.write(json.dumps(command) + "\n")
             pipes.stdin.flush()
         answer = pipes.stdout.readline()
@@ -193,7 +194,7 @@ class _Client:
             if len(messages) == len(ends):
                 continue
             read += len(messages) - len(ends)
-            # Not until the end is known for certain: for that the last fetch waits in vain.
+            # Stop the clock here, not when the end is certain: for that the last fetch times out.
             last_cpu_s, last = time.process_time(), time.perf_counter()
             if not started:
                 cpu_s, started, untimed = last_cpu_s, last, read
@@ -207,7 +208,7 @@ class _Client:
 
 
 def main() -> None:
-    """Obey the commands on standard input until it ends."""
+    """Execute the commands on standard input until it ends."""
     client = _Client(sys.argv[1], int(sys.argv[2]))
     for text in sys.stdin:
         command = json.loads(text)

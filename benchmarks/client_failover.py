@@ -1,8 +1,9 @@
-"""Time that clients are without a leader: with their defaults, and with settings for tests.
+"""Time that clients are without a leader, with their default settings and with settings for tests.
 
-One producer sends a record, waits for its acknowledgement and sends the next; the figure is the
-longest pause between two acknowledgements around a fault of the leader. KAFKAJS names a directory
-with ``node_modules/kafkajs``, KAFKA_CLIENTS a class path with Java's kafka-clients.
+A producer sends a record, waits for its acknowledgement and sends the next; the figure is the
+longest pause between two acknowledgements around a fault of the leader. The environment variable
+KAFKAJS names a directory with ``node_modules/kafkajs``, KAFKA_CLIENTS a class path with Java's
+kafka-clients.
 """
 
 from __future__ import annotations
@@ -98,13 +99,13 @@ public class Send {
 
 
 class Acknowledgements:
-    """The times of a client's acknowledgements; ``ended`` tells it to stop."""
+    """The times of a client's acknowledgements. Setting ``ended`` makes the client stop."""
 
     def __init__(self) -> None:
         self.times: list[float] = []
         self.ended = threading.Event()
         self.failure: Exception | None = None
-        """Why the client went before it was told to."""
+        """The error with which the client ended early."""
 
     def note(self) -> None:
         self.times.append(time.perf_counter())
@@ -198,7 +199,7 @@ def _java(servers: str, settings: dict[str, Any], seen: Acknowledgements) -> Non
 
 
 def _run(client: Client, servers: str, settings: dict[str, Any], seen: Acknowledgements) -> None:
-    """A client in its own thread; what it raises ends the measurement."""
+    """Run a client in the current thread; an exception that it raises ends the measurement."""
     try:
         client(servers, settings, seen)
     except Exception as failure:
@@ -214,9 +215,9 @@ CLIENTS: dict[str, tuple[Client, dict[str, Any]]] = {
 
 
 def failover_ms(client: Client, settings: dict[str, Any], fault: Callable[[Any], object]) -> float:
-    """The longest pause of one producer around one fault; -1 if it did not go on in time.
+    """Return the longest pause of a producer around a fault; -1 if it did not resume in time.
 
-    Raises ``MeasurementFailed`` with the standard error of a client in its own process that ends.
+    Raises ``MeasurementFailed`` with the standard error if a client in its own process ends.
     """
     from fakekafka import Cluster
 
@@ -234,7 +235,7 @@ def failover_ms(client: Client, settings: dict[str, Any], fault: Callable[[Any],
             struck = time.perf_counter()
             cluster.wait_for_leader(TOPIC, other_than=before, timeout_s=30)
             deadline = struck + LIMIT_S
-            # Ten acknowledgements in a row without another pause: the client goes on.
+            # Ten consecutive acknowledgements without another pause: the client has recovered.
             while time.perf_counter() < deadline:
                 if len(seen.times) > 10 and seen.times[-10] > struck + 0.3:
                     return seen.longest_pause_ms()
@@ -260,14 +261,14 @@ FAULTS: dict[str, Callable[[Any], object]] = {
 
 
 def measure() -> None:
-    """Print a median for each client, fault and kind of settings."""
+    """Print the median for each client, fault and kind of settings."""
     clients = dict(CLIENTS)
     if "KAFKAJS" in os.environ:
         clients["KafkaJS"] = (_kafkajs, KAFKAJS)
     if "KAFKA_CLIENTS" in os.environ:
         clients["Java"] = (_java, JAVA)
     for name, (client, fast) in clients.items():
-        # A small one strikes once: what clients do by default takes seconds.
+        # At the small size only one fault is measured: default settings take seconds.
         faults, kinds = list(FAULTS.items()), [("for tests", fast), ("defaults", {})]
         for fault, strike in faults[:1] if IS_SMALL else faults:
             for kind, settings in kinds[:1] if IS_SMALL else kinds:

@@ -1,9 +1,9 @@
-"""``make bench COMPARE=<ref>``: what a commit and this checkout measure, in turns on one machine.
+"""``make bench COMPARE=<ref>``: compares a commit with this checkout, in turns on one machine.
 
 python -m benchmarks.compare REF [NAME ...] [--rounds N]
 
-The measurements are this checkout's in both cases; only ``fakekafka`` is another one. Each round
-runs each measurement once with either, in the other order than the round before.
+Both sides use this checkout's measurements; only ``fakekafka`` itself differs. Each round runs
+each measurement once per side, in the reverse order of the previous round.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from benchmarks.run import MEASUREMENTS
 
 ROOT = Path(__file__).parents[1]
 USUAL = ("virtual", "throughput", "latency", "start")
-"""Measured where no name is given; all of them take a quarter of an hour a run."""
+"""Measurements that run if no name is given; all measurements take a quarter of an hour a run."""
 THERE, HERE = "there", "here"
 
 Values = dict[str, dict[str, dict[int, float]]]
@@ -37,9 +37,9 @@ Values = dict[str, dict[str, dict[int, float]]]
 
 
 def check_out(ref: str, into: Path) -> str:
-    """Put the package as it was at a commit into a folder, and give the commit's short name.
+    """Unpack the package as of a commit into a folder; return the commit's short name.
 
-    Raises ``SystemExit`` where there is no such commit.
+    Raises ``SystemExit`` if there is no such commit.
     """
     named = _git("rev-parse", "--verify", "--quiet", "--short", f"{ref}^{{commit}}")
     if named.returncode:
@@ -57,14 +57,14 @@ def _git(*arguments: str) -> subprocess.CompletedProcess[bytes]:
 
 
 def first_number(figure: str) -> float | None:
-    """``66,496 msg/s`` is 66496; None where a figure has no number, or a number that is not one."""
+    """Return the first number in a figure: 66496 in ``66,496 msg/s``; None if it has none."""
     found = re.search(r"-?\d[\d,]*(?:\.\d+)?", figure)
     return float(found[0].replace(",", "")) if found else None
 
 
 def figure_names(whats: list[str]) -> list[str]:
-    """Names of a run's figures that hold in all runs: without numbers that differ between runs;
-    of several that are called the same, each has its number."""
+    """Return names of a run's figures that are the same in all runs: without numbers, which may
+    differ between runs, and with a counter for equal names."""
     seen: defaultdict[str, int] = defaultdict(int)
     names = []
     for what in whats:
@@ -75,9 +75,10 @@ def figure_names(whats: list[str]) -> list[str]:
 
 
 def run_once(name: str, package: Path | None) -> dict[str, tuple[str, float | None]]:
-    """Figures of one run by name, as they were printed first and their numbers.
+    """Run a measurement once; return its figures by name: the printed title and first number.
 
-    ``package`` holds another ``fakekafka`` than this checkout's. Raises ``MeasurementFailed``.
+    ``package`` is a folder with another ``fakekafka`` than this checkout's. Raises
+    ``MeasurementFailed``.
     """
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "figures"
@@ -98,8 +99,8 @@ def run_once(name: str, package: Path | None) -> dict[str, tuple[str, float | No
 
 
 def report(name: str, titles: dict[str, str], values: Values, rounds: int) -> None:
-    """Print the medians of each figure's first number, and the ratios of the rounds in which both
-    sides have it."""
+    """Print the medians of each figure's number, and the ratios in the rounds in which both sides
+    have it."""
     print(f"\n== {name}\n  {'':58} {'there':>12} {'here':>12}  here / there", flush=True)
     for figure, title in titles.items():
         there, here = values[figure][THERE], values[figure][HERE]
@@ -117,7 +118,7 @@ def report(name: str, titles: dict[str, str], values: Values, rounds: int) -> No
 
 
 def compare(ref: str, names: list[str], rounds: int) -> int:
-    """Run and report; returns the number of runs that failed."""
+    """Run the measurements and report; return the number of runs that failed."""
     failed = 0
     with tempfile.TemporaryDirectory() as folder:
         package = Path(folder)
@@ -144,7 +145,7 @@ def compare(ref: str, names: list[str], rounds: int) -> int:
 
 
 def main(arguments: list[str]) -> int:
-    """Compare; 1 if a run failed, 2 for an unknown name."""
+    """Compare; return status 1 if a run failed, 2 for an unknown name."""
     parser = argparse.ArgumentParser(prog="make bench COMPARE=", description=__doc__)
     parser.add_argument("ref", help="a commit, branch or tag")
     parser.add_argument("names", nargs="*", metavar="NAME", help="measurements to run")
@@ -155,7 +156,7 @@ def main(arguments: list[str]) -> int:
         named = f"unknown: {', '.join(unknown)}; there are {', '.join(MEASUREMENTS)}"
         print(named if unknown else f"--rounds {given.rounds}: give at least 1", file=sys.stderr)
         return 2
-    # The source on both sides: only this checkout may have compiled modules.
+    # Use the source on both sides, as only this checkout may have compiled modules.
     os.environ[builds.VARIABLE] = "pure"
     return int(compare(given.ref, given.names or list(USUAL), given.rounds) > 0)
 

@@ -1,4 +1,4 @@
-"""Memory of 1,000 clients that are connected to a cluster and do nothing."""
+"""Memory for 1,000 idle clients that are connected to a cluster."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ print(json.dumps({"cluster_mb": cluster_bytes / 1e6, "client_mb": client_bytes /
 
 
 def measure() -> None:
-    """Resident size of the cluster, and of plain sockets in a process of their own beside it."""
+    """Print the resident memory of the connections in the cluster, and in the clients' process."""
     used = in_child(CODE, COUNT)
     held = used["cluster_mb"]
     line(f"{COUNT:,} idle connections", f"{held:.1f} MB", f"<= {MB_MAX} MB", held <= MB_MAX)

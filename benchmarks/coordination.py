@@ -1,8 +1,8 @@
-"""Time in which a group rebalances and a transaction commits, in produce round trips.
+"""Durations of a group's rebalance and a transaction's commit, in produce round trips.
 
 All figures are medians. The clients are in another process: confluent-kafka, and plain sockets for
-members that ask for a new generation as soon as there is one. Libraries wait for their timers.
-``KAFKA_SERVERS`` names a cluster of real Kafka to measure beside this one:
+members that join a new generation at once, where libraries wait for their timers.
+``KAFKA_SERVERS`` names a cluster of real Kafka to be measured as well:
 ``KAFKA_SERVERS=127.0.0.1:9092 make bench NAMES=coordination``.
 """
 
@@ -192,7 +192,7 @@ def _line_in_trips(found: dict[str, float]) -> None:
 
 
 def measure() -> None:
-    """Print medians of this cluster, and of real Kafka where there is one."""
+    """Print medians of fakekafka, and of real Kafka if there is a cluster."""
     with served_cluster(brokers=3) as cluster:
         _report("fakekafka", cluster.bootstrap_servers, REBALANCE_MS_MAX)
     if "KAFKA_SERVERS" in os.environ:

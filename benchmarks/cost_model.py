@@ -1,8 +1,8 @@
-"""Replaying KAFKA-5642 in virtual time: published figures of the control plane, and the model's.
+"""Replays KAFKA-5642 in virtual time: published figures of the control plane, and the model's.
 
-Kafka 1.1 replaced one ZooKeeper request at a time by a window of them. Each run below is a whole
-cluster whose messages take the time that ``PUBLISHED_2018`` gives them; no formula adds them up.
-"Synchronous" is the emulated version 0.10, whose controller works as that of 1.0 does in this.
+Since Kafka 1.1 the controller sends a window of ZooKeeper requests rather than one at a time. Each
+run below is a whole cluster whose messages take the times in ``PUBLISHED_2018``; no formula adds
+them up. "Synchronous" is the emulated version 0.10, whose controller works like that of 1.0 here.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ print(json.dumps({"ms": measure(simulation), "wall_s": time.perf_counter() - sta
 SYNCHRONOUS, PIPELINED = "0.10", "1.1"
 LIMIT = 0.25
 PART = 5
-"""What grows with the number of topics alone is measured on a fifth of them, and multiplied."""
+"""Times that grow linearly with the number of topics are measured on this part, and multiplied."""
 FAILOVERS = (((2_000, 50, 1), (28.0, 14.0)), ((100_000, 1, 1), (63.0, 17.0)))[: sized(2, 1)]
-"""Topics, partitions and replicas; seconds without and with the window."""
+"""Topics, partitions and replicas; published seconds without and with the window."""
 SHRUNK = sized(1, 200)
-"""Divides every number of topics."""
+"""Divisor of every number of topics."""
 
 
 def virtual_s(
@@ -39,9 +39,9 @@ def virtual_s(
     in_flight: int = 10,
     logs: bool = False,
 ) -> float:
-    """Seconds of virtual time that a failover or a controlled shutdown takes.
+    """Return the seconds of virtual time that a failover or a controlled shutdown takes.
 
-    The log line is quadratic: with it the cluster has its full size.
+    The cost of the log line is quadratic: with it the cluster has its full size.
     """
     topics, partitions, factor = shape
     part = 1 if logs else PART
@@ -64,7 +64,7 @@ def _row(what: str, measured: tuple[float, float], published: tuple[float, float
 
 
 def measure() -> None:
-    """The published pairs."""
+    """Print the published pairs of figures beside the model's."""
     shape = (25_000, 1, 2)
     print("  controlled shutdown, 25,000 topics, RF 2: 10,000 replicas on the broker")
     logging = virtual_s("shutdown", SYNCHRONOUS, shape, logs=True)

@@ -1,4 +1,4 @@
-"""Fault exploration: runs a second, what its invariants cost, and what more cores bring."""
+"""Fault exploration: runs per second, the cost of invariants, and the speedup by more cores."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ ENGINE_RUNS = sized(480, 4)
 ROUNDS = sized(3, 1)
 VERSION = "3.9"
 COST_MAX = 0.40
-"""Of the time of a run, all invariants together."""
+"""Maximum share of a run's time for all invariants together."""
 
 
 def measure() -> None:
-    """Print runs a second of one core, the invariants' share, and engines beside one process."""
+    """Print runs per second of one core, the invariants' share, and engines beside one process."""
     line("cores, load before", f"{os.cpu_count()}, {os.getloadavg()[0]:.2f}")
-    _run_all(2, None)  # what is imported only once
+    _run_all(2, None)  # to import modules before the measurement
     watched_s, bare_s = 0.0, 0.0
-    for _ in range(ROUNDS):  # in turn, as the machine may change
+    for _ in range(ROUNDS):  # in turn, as the speed of the machine may change
         watched_s += _run_all(RUNS, None)
         bare_s += _run_all(RUNS, frozenset())
     line(f"runs of {VERSION} a second and core", f"{ROUNDS * RUNS / watched_s:.2f}")
@@ -33,7 +33,7 @@ def measure() -> None:
 
 
 def _run_all(runs: int, only: Collection[str] | None) -> float:
-    """Processor time of the runs of so many seeds."""
+    """Return the CPU time of the runs of the first ``runs`` seeds."""
     from fakekafka.exploration.campaign import Trial, target_of
     from fakekafka.exploration.history import run
 
@@ -45,10 +45,10 @@ def _run_all(runs: int, only: Collection[str] | None) -> float:
 
 
 def _measure_engines() -> None:
-    """The same exploration in one process, in as many as there are cores, and on Spark."""
+    """Compare an exploration in one process, in one process per core, and on Spark."""
     from fakekafka.spark_bench.engines.engine import java_problem
 
-    # Each start of Spark takes longer than all small runs together.
+    # At the small size each start of Spark takes longer than all runs together.
     problem = "it takes long to start" if IS_SMALL else java_problem()
     if problem:
         line("  Spark is not measured", problem)
@@ -62,7 +62,7 @@ def _measure_engines() -> None:
 
 
 def _explored(engine: str) -> tuple[float, object]:
-    """Seconds of an exploration without the start of its engine, and what it found."""
+    """Return the seconds of an exploration without the start of its engine, and its results."""
     from fakekafka.exploration.explorer import ClusterExploration, explore
     from fakekafka.exploration.settings import Settings
     from fakekafka.spark_bench.engines.engine import open_engine

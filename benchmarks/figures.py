@@ -1,4 +1,4 @@
-"""Figures of the measurements: timing, a line for each, librdkafka's own mock cluster."""
+"""Common parts of the measurements: printing figures, child processes, clusters to measure."""
 
 from __future__ import annotations
 
@@ -13,19 +13,20 @@ from collections.abc import Iterator, Sequence
 from typing import IO, Any, TypeVar
 
 IS_SMALL = os.environ.get("BENCH_SIZE") == "small"
-"""Whether everything is measured at a small size: to see that it runs, its figures say nothing."""
+"""True if everything is measured at a small size, to check that it runs: the figures mean nothing.
+"""
 FIGURES_VARIABLE = "BENCH_FIGURES"
-"""Names the environment variable that names a file to which each figure goes, too: a line of JSON
-with what it is of and what was printed."""
+"""Environment variable with the name of a file to which each figure is also written: as a line of
+JSON with its title and the printed figure."""
 _Size = TypeVar("_Size")
 _TRACEBACK = "Traceback (most recent call last):"
 
 
 class MeasurementFailed(Exception):
-    """A process that a measurement started did not do its part.
+    """A process that a measurement started has failed.
 
-    Its text is one line, the exception that ended the process or else the last that it said;
-    ``said`` has all of them.
+    The text is one line: the exception that ended the process, or else the last line of its output;
+    ``said`` is all of its output.
     """
 
     def __init__(self, what: str, said: str) -> None:
@@ -35,7 +36,7 @@ class MeasurementFailed(Exception):
 
 
 def _reason(lines: list[str]) -> str:
-    """The first line of the last exception, whose text may have more; without one the last line."""
+    """Return the first line of the last exception's text; without an exception the last line."""
     if _TRACEBACK in lines:
         last = len(lines) - lines[::-1].index(_TRACEBACK)
         raised = next((line for line in lines[last:] if line and not line[0].isspace()), "")
@@ -45,12 +46,12 @@ def _reason(lines: list[str]) -> str:
 
 
 def sized(usual: _Size, small: _Size) -> _Size:
-    """A size, number or choice, and what takes its place where ``IS_SMALL``."""
+    """Return the usual size, number or choice, or the small one if ``IS_SMALL``."""
     return small if IS_SMALL else usual
 
 
 def line(what: str, figure: str, target: str = "", ok: bool | None = None) -> None:
-    """Print one figure, with its target when there is one."""
+    """Print one figure, with its target if there is one."""
     if IS_SMALL:
         target, ok = "", None
     mark = "" if ok is None else (" ok" if ok else " MISSED")
@@ -61,16 +62,16 @@ def line(what: str, figure: str, target: str = "", ok: bool | None = None) -> No
 
 
 def spread(values: list[float], digits: int) -> str:
-    """``median (least-most)``."""
+    """Format values as ``median (least-most)``."""
     middle, low, high = statistics.median(values), min(values), max(values)
     return f"{middle:,.{digits}f} ({low:,.{digits}f}-{high:,.{digits}f})"
 
 
 def in_child(code: str, *arguments: Any) -> Any:
-    """Run Python code in another process; what it prints last is JSON.
+    """Run Python code in another process; return the last line that it prints, parsed as JSON.
 
-    Raises ``MeasurementFailed`` with its standard error where it ends with another status than 0,
-    or prints nothing.
+    Raises ``MeasurementFailed`` with the standard error if the status is not 0, or nothing is
+    printed.
     """
     done = subprocess.run(
         [sys.executable, "-c", code, *map(str, arguments)],
@@ -86,32 +87,32 @@ def in_child(code: str, *arguments: Any) -> Any:
 
 
 def require_success(done: subprocess.CompletedProcess[str], said: str) -> None:
-    """Raise ``MeasurementFailed`` with what a process said unless its status is 0."""
+    """Raise ``MeasurementFailed`` with the output of a process unless its status is 0."""
     if done.returncode:
         raise MeasurementFailed(f"the child ended with status {done.returncode}", said)
 
 
 def ended_early(child: subprocess.Popen[str], errors: IO[str]) -> MeasurementFailed:
-    """The failure of a child that closed its output: its status, its standard error."""
+    """Return the error for a child that closed its output, with its status and standard error."""
     status = child.wait()
     errors.seek(0)
     return MeasurementFailed(f"the child ended with status {status}", errors.read())
 
 
 ANNOUNCED = "bootstrap.servers="
-"""Begins the line with which a program says where its cluster is reached."""
+"""Prefix of the line in which a program prints the address of its cluster."""
 
 
 @contextlib.contextmanager
 def announced_cluster(command: Sequence[str]) -> Iterator[tuple[str, int]]:
-    """A program that serves a cluster; gives its bootstrap servers and the id of its process.
+    """Start a program that serves a cluster; return its bootstrap servers and process id.
 
-    Raises ``MeasurementFailed`` where it does not start.
+    Raises ``MeasurementFailed`` if the program does not start.
     """
-    with tempfile.TemporaryFile("w+") as errors:  # a pipe that nobody reads would fill up
+    with tempfile.TemporaryFile("w+") as errors:  # a pipe that is not read would fill up
         child = subprocess.Popen(
             command,
-            env={**os.environ, "PYTHONDONTWRITEBYTECODE": ""},  # as a package that is installed
+            env={**os.environ, "PYTHONDONTWRITEBYTECODE": ""},  # like an installed package
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=errors,
@@ -131,7 +132,7 @@ def announced_cluster(command: Sequence[str]) -> Iterator[tuple[str, int]]:
 
 
 def mock_command(brokers: int = 3) -> list[str]:
-    """A program that serves librdkafka's mock cluster."""
+    """Return the command of a program that serves librdkafka's mock cluster."""
     code = (
         "import sys\n"
         "from confluent_kafka import Producer\n"
@@ -146,9 +147,9 @@ def mock_command(brokers: int = 3) -> list[str]:
 
 @contextlib.contextmanager
 def mock_cluster() -> Iterator[str]:
-    """librdkafka's mock cluster in a process of its own; gives its bootstrap servers.
+    """Start librdkafka's mock cluster in a process of its own; return its bootstrap servers.
 
-    Raises ``MeasurementFailed`` where it does not start.
+    Raises ``MeasurementFailed`` if the cluster does not start.
     """
     with announced_cluster(mock_command()) as (servers, _):
         yield servers
@@ -156,7 +157,7 @@ def mock_cluster() -> Iterator[str]:
 
 @contextlib.contextmanager
 def served_cluster(**arguments: Any) -> Iterator[Any]:
-    """A cluster in this process, for clients in another one."""
+    """Start a cluster in this process, for clients in another one."""
     from fakekafka import Cluster
 
     with Cluster(**arguments) as cluster:

@@ -1,4 +1,4 @@
-"""The cost of the pytest fixtures for a test, and the time of ``reset``."""
+"""Time that the pytest fixtures add to a test, and duration of ``reset``."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def pytest_sessionfinish():
 
 
 def _each_ms(fixture: str) -> float:
-    """Set-up and tear-down of a test that does nothing but have a fixture; the median test."""
+    """Return the median time of set-up and tear-down of an empty test with a fixture."""
     with tempfile.TemporaryDirectory() as directory:
         source = _SUITE.format(tests=TESTS, fixture=fixture and f"{fixture}, ")
         (Path(directory) / "test_fixture.py").write_text(source)

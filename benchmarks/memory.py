@@ -23,6 +23,6 @@ print(json.dumps({"mb": (after - before) / 1e6}))
 
 
 def measure() -> None:
-    """Resident size above the interpreter with the package imported."""
+    """Print the resident memory on top of the interpreter with the package imported."""
     used = in_child(CODE, PARTITIONS)["mb"]
     line(f"3 brokers, {PARTITIONS:,} partitions x RF 3", f"{used:.1f} MB", "<= 30 MB", used <= 30)

@@ -3,8 +3,8 @@
 python -m benchmarks.peers [NAME ...] [--rounds N]
 
 Each cluster has three brokers and processes of its own; the client is librdkafka in all cases. A
-round starts, measures and stops every cluster, each round beginning with another one. A cluster
-that cannot be had here, or fails, is told in one line with the reason.
+round starts, measures and stops every cluster, and each round begins with a different one. A
+cluster that is not available here, or fails, is reported in one line with the reason.
 """
 
 from __future__ import annotations
@@ -38,21 +38,21 @@ from benchmarks.figures import (
 
 PARTITIONS = 3
 LOADS = sized(((100, 300_000), (1000, 100_000)), ((100, 300), (1000, 300)))
-"""Bytes of a record, and records."""
+"""Pairs of bytes per record and number of records."""
 TIMED = sized(2000, 50)
 ROUNDS = sized(5, 1)
 _CONFIG = {"num.partitions": str(PARTITIONS), "default.replication.factor": "3"}
-"""Topics come into being when a client asks for them: the mock cluster knows no other way."""
+"""Settings with which topics are created on first use, as the mock cluster has no other way."""
 _KAFKA_VERSION = "3.9"
 _KAFKA_HEAP = ("-Xmx1g", "-XX:+UseG1GC")
-"""Kafka's own start script gives a broker so much, and this collector."""
+"""Heap and garbage collector of a broker, as in Kafka's own start script."""
 
 Cluster = tuple[str, list[int]]
-"""Bootstrap servers, and the ids of the processes whose memory counts."""
+"""Bootstrap servers, and the ids of the processes whose memory is measured."""
 
 
 class CannotBeHad(Exception):
-    """This machine lacks what a cluster needs; the text says what."""
+    """A cluster is not available here; the text names what is missing."""
 
 
 @contextlib.contextmanager
@@ -70,7 +70,7 @@ def _mock() -> Iterator[Cluster]:
 
 
 def _kfake_program() -> Path:
-    """The program that serves kfake, compiled if it is not there yet."""
+    """Return the program that serves kfake, compiling it if necessary."""
     try:
         require_tools(["go"])
         source = Path(__file__).parent / "kfake_server"
@@ -115,9 +115,10 @@ PEERS: dict[str, tuple[Callable[[], contextlib.AbstractContextManager[Cluster]],
     "kfake": (_kfake, "kfake of franz-go"),
     "kafka": (_kafka, f"Apache Kafka {releases.release(_KAFKA_VERSION).version}"),
 }
-"""Name to how the cluster is started and what it is called."""
+"""Name to the function that starts a cluster, and the cluster's title."""
 NEEDS: dict[str, Callable[[], object]] = {"kfake": _kfake_program, "kafka": _load_kafka}
-"""What is loaded and compiled before the first round; raises ``CannotBeHad``."""
+"""Functions that download and compile what is needed before the first round; they raise
+``CannotBeHad``."""
 
 START = "start to the first Metadata answered, ms"
 MEMORY = "resident memory after the start, MB"
@@ -133,11 +134,11 @@ FIGURES = (
     MEMORY,
     FULL_MEMORY,
 )
-"""As they are printed. ``consume`` has none where one fetch gave all records."""
+"""All figures in the order of printing. ``consume`` has none if one fetch returned all records."""
 
 
 def measure_once(name: str) -> dict[str, float]:
-    """Start a cluster, load it and stop it; raises ``MeasurementFailed``."""
+    """Start a cluster, load it and stop it; return its figures. Raises ``MeasurementFailed``."""
     figures: dict[str, float] = {}
     started = time.perf_counter()
     with PEERS[name][0]() as (servers, processes):
@@ -175,13 +176,13 @@ def _wait_metadata(servers: str) -> None:
 
 
 def resident_mb(processes: list[int]) -> float:
-    """Memory of processes that lies in the machine's; pages that they share count for each."""
+    """Return the resident memory of processes; shared pages are counted for each of them."""
     pages = [int(Path(f"/proc/{process}/statm").read_text().split()[1]) for process in processes]
     return sum(pages) * os.sysconf("SC_PAGE_SIZE") / 1e6
 
 
 def report(found: dict[str, dict[int, dict[str, float]]]) -> None:
-    """Print medians with the least and the most, and how many times theirs ours is in a round.
+    """Print medians with minimum and maximum, and the ratios of our figures to theirs per round.
 
     ``found`` has the figures of each peer's rounds.
     """
@@ -198,7 +199,7 @@ def report(found: dict[str, dict[int, dict[str, float]]]) -> None:
 
 
 def get(names: list[str]) -> list[str]:
-    """Get what peers need; returns those that can be had, and tells of the others."""
+    """Prepare what peers need; return the available ones, and print why others are not."""
     there = []
     for name in names:
         try:
@@ -212,7 +213,7 @@ def get(names: list[str]) -> list[str]:
 
 
 def compare(names: list[str], rounds: int) -> int:
-    """Measure these peers beside fakekafka and report; returns how often one had no figures."""
+    """Measure peers beside fakekafka and report; return the number of failures."""
     there = get(names)
     failed = len(names) - len(there)
     peers = [OURS, *(name for name in there if name != OURS)]
@@ -230,7 +231,7 @@ def compare(names: list[str], rounds: int) -> int:
 
 
 def main(arguments: list[str]) -> int:
-    """Compare; 1 if a peer could not be had or a run failed, 2 for an unknown name."""
+    """Compare; return status 1 if a peer is not available or a run failed, 2 for a wrong name."""
     parser = argparse.ArgumentParser(prog="make bench-peers", description=__doc__)
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"peers: {', '.join(PEERS)}")
     parser.add_argument("--rounds", type=int, default=ROUNDS)

@@ -11,7 +11,7 @@ from benchmarks.figures import in_child, line, mock_cluster, served_cluster, siz
 TOPIC = "bench"
 ROUNDS = sized(5, 1)
 LOADS = sized(((100, 500_000), (1000, 200_000)), ((100, 2000), (1000, 2000)))
-"""Bytes of a record, and records."""
+"""Pairs of bytes per record and number of records."""
 TIMED = sized(3000, 50)
 
 THROUGHPUT = """
@@ -73,7 +73,7 @@ def throughput(servers: str, size: int, count: int, partitions: int = 3) -> dict
 
 
 def measure_throughput() -> None:
-    """100 B and 1 kB records, ours and librdkafka's mock by turns; medians over the rounds."""
+    """Print medians over rounds for records of 100 B and 1 kB, in turns with librdkafka's mock."""
     for size, count in LOADS:
         mocks, ours = [], []
         for _ in range(ROUNDS):
@@ -100,7 +100,7 @@ def measure_throughput() -> None:
 
 
 def measure_latency() -> None:
-    """Measure one record at a time, acks=all, RF 3."""
+    """Print the latency of one record at a time, with acks=all and RF 3."""
     with mock_cluster() as servers, LoadClient(servers) as client:
         mock = client.time_records(TOPIC, TIMED)
     with served_cluster(brokers=3) as cluster:

@@ -1,4 +1,4 @@
-"""Virtual seconds per second of programs that use aiokafka, beside modelled clients."""
+"""Speed of programs that use aiokafka, in virtual seconds per second, beside modelled clients."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ KILL_LIMIT_MS = 150
 
 
 async def work(seen: list[bytes], name: str) -> None:
-    """Read as a service does: automatic commits, one record after the other."""
+    """Read like a service: with automatic commits, one record after the other."""
     from aiokafka import AIOKafkaConsumer
 
     consumer = AIOKafkaConsumer(
@@ -49,7 +49,7 @@ async def send(seconds: int, linger_ms: int) -> None:
 
 
 def quiet() -> float:
-    """Virtual seconds per second of a consumer that finds nothing."""
+    """Return the virtual seconds per second of a consumer that finds no records."""
     simulation, _ = _with_workers(1)
     with simulation:
         started = time.perf_counter()
@@ -58,7 +58,7 @@ def quiet() -> float:
 
 
 def loaded(linger_ms: int) -> float:
-    """The same of three workers and a producer."""
+    """Return the virtual seconds per second of three workers and a producer."""
     simulation, seen = _with_workers(WORKERS)
     with simulation:
         program = simulation.program(send, LOAD_S, linger_ms, name="producer")
@@ -70,7 +70,7 @@ def loaded(linger_ms: int) -> float:
 
 
 def modelled() -> float:
-    """The same load by modelled clients."""
+    """Return the virtual seconds per second of modelled clients with the same load."""
     from fakekafka import Simulation
     from fakekafka.protocol.values import TopicPartition
 
@@ -100,7 +100,8 @@ def _with_workers(count: int) -> tuple[Any, list[bytes]]:
 
 
 def leader_killed() -> float:
-    """Milliseconds of a whole test: a cluster, 50 records, a leader's death under defaults."""
+    """Return the milliseconds of a whole test with default settings: a cluster, 50 records, the
+    death of a leader."""
     from fakekafka import Simulation
 
     started = time.perf_counter()
@@ -122,9 +123,9 @@ async def _fifty() -> None:
 
 
 def measure() -> None:
-    """Print what a second brings, and how long a test takes."""
+    """Print virtual seconds per second, and the duration of a test."""
     logging.getLogger("aiokafka").setLevel(logging.CRITICAL)
-    leader_killed()  # imports
+    leader_killed()  # to import modules before the measurement
     rate = max(quiet() for _ in range(ROUNDS))
     line("a quiet consumer, 3 brokers", f"{rate:,.0f} virtual s/s", ">= 600", rate >= 600)
     what = f"{RATE} records/s, {WORKERS} workers"

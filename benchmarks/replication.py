@@ -1,10 +1,10 @@
-"""The cost of replication: throughput, CPU time and memory over replication factors.
+"""The cost of replication: throughput, CPU time and memory by replication factor.
 
-The brokers run in one process, the client in another. Every factor is measured in every round,
-each round beginning with another one, and medians are told with their spread: what else the
-machine does in the meantime hits all factors alike. Both processes keep the memory they were
-given once, and the brokers' is touched beforehand: else the first factor would pay for pages
-that the others find ready, which on virtual machines costs more than all the rest.
+The brokers run in one process, the client in another. Every round measures every factor, each round
+begins with a different one, and medians are printed with their spread, so that other load on the
+machine affects all factors alike. Both processes keep memory once allocated, and the brokers' is
+touched beforehand: otherwise the first factor would pay for pages that the others find ready, which
+on virtual machines costs more than all the rest.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ KEPT_MEMORY = {
     "MALLOC_MMAP_MAX_": "0",
     "MALLOC_TRIM_THRESHOLD_": "100000000000",
 }
-"""Lets glibc keep what was freed; without effect elsewhere."""
+"""Environment that lets glibc keep freed memory; without effect elsewhere."""
 
 MEMORY = """
 import gc, json, os, sys
@@ -66,12 +66,12 @@ MEMORY_LOADS = sized(
     ((1000, 1000, 40, 1.1), (1000, 1, 12_000, 1.1), (100, 1, 40_000, None)),
     ((1000, 1000, 4, 1.1), (1000, 1, 100, 1.1), (100, 1, 100, None)),
 )
-"""Bytes of a record, records of a batch, batches, and what is promised. A batch costs a few dozen
-bytes beside its own, which only tiny ones feel."""
+"""Bytes per record, records per batch, batches, and the target, if any. A batch costs a few dozen
+bytes on top of its own, which matters only for tiny ones."""
 
 
 def measure() -> None:
-    """Print every factor beside RF 1."""
+    """Print the figures of every factor, compared with RF 1."""
     command = [sys.executable, "-m", "benchmarks.replication"]
     environment = {**os.environ, **KEPT_MEMORY}
     done = subprocess.run(command, env=environment, stderr=subprocess.PIPE, text=True, check=False)
@@ -91,7 +91,7 @@ def measure() -> None:
 
 
 class _Load(NamedTuple):
-    """A comparison of factors."""
+    """The load of a comparison of factors."""
 
     factors: tuple[int, ...]
     rounds: int
@@ -101,7 +101,8 @@ class _Load(NamedTuple):
 
 LARGE = _Load(FACTORS, sized(4, 1), sized(300_000, 10_000), 1_000_000)
 SMALL = _Load((1, 3), sized(3, 1), sized(60_000, 10_000), 16_384)
-"""librdkafka's largest batch, and the default of the Java client: a request for 15 records."""
+"""Loads with librdkafka's largest batches, and with the Java client's default of 15 records each.
+"""
 
 
 class _Figures:
@@ -114,7 +115,7 @@ class _Figures:
         """Broker CPU time per MB of records."""
         self.fetch_cpu_ms: list[float] = []
         self.produce_client: list[float] = []
-        """CPU cores the client kept busy."""
+        """Number of CPU cores that the client kept busy."""
         self.fetch_client: list[float] = []
 
     @property
@@ -158,7 +159,7 @@ def _run_rounds(load: _Load) -> dict[int, _Figures]:
             _measure_once(client, topic, load.records, figures)
             cluster.delete_topic(topic)
 
-        run(factors[-1], _Figures())  # warms everything up
+        run(factors[-1], _Figures())  # to warm up
         for number in range(load.rounds):
             first = number % len(factors)
             for factor in factors[first:] + factors[:first]:

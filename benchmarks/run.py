@@ -1,9 +1,9 @@
-"""``make bench``: the figures that matter, each beside a baseline measured in the same run.
+"""``make bench``: the important figures, each beside a baseline measured in the same run.
 
-python benchmarks/run.py [NAME ...]     run all, or some, of the measurements
-python benchmarks/run.py --list         say which there are
+python benchmarks/run.py [NAME ...]     run all or some of the measurements
+python benchmarks/run.py --list         list the measurements
 
-BENCH_SIZE=small measures everything at a small size: each runs, and the figures say nothing.
+BENCH_SIZE=small runs everything at a small size, to check that it works: the figures mean nothing.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ MEASUREMENTS: dict[str, Callable[[], None]] = {
 
 
 def main(names: list[str]) -> int:
-    """Run the measurements named; 1 if one of them failed, 2 for an unknown name."""
+    """Run the named measurements; return status 1 if one failed, 2 for an unknown name."""
     if names == ["--list"]:
         print("\n".join(MEASUREMENTS))
         return 0
@@ -68,10 +68,10 @@ def main(names: list[str]) -> int:
         return 2
     chosen = names or list(MEASUREMENTS)
     if len(chosen) > 1:
-        # In processes of their own: what one leaves behind (a JVM, modules for the collector to
-        # walk, memory in pieces) makes the next one up to twice as slow.
+        # Run each in a process of its own: the leftovers of one (a JVM, modules for the collector
+        # to traverse, fragmented memory) make the next one up to twice as slow.
         commands = [[sys.executable, "-m", "benchmarks.run", name] for name in chosen]
-        # All of them, also after one that failed. One that was killed has a negative status.
+        # Run all, even after a failure. The status of a killed process is negative.
         statuses = [subprocess.run(command, check=False).returncode for command in commands]
         return int(any(statuses))
     size = ", at a small size: the figures say nothing" if IS_SMALL else ""

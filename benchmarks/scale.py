@@ -47,7 +47,7 @@ print(json.dumps({
 
 
 class Shape(NamedTuple):
-    """The number of topics, each with its partitions and replicas."""
+    """The number of topics, of partitions in each, and of replicas of each partition."""
 
     topics: int
     partitions: int
@@ -84,7 +84,7 @@ def _report(shape: Shape, outcome: dict[str, Any]) -> None:
 
 def measure() -> None:
     """Print the figures of 10,000 and 100,000 partitions of one replica, and of 25,000 of two."""
-    # The least of three: what else runs on the machine counts ten times as much here.
+    # Take the fastest of three: other load on the machine counts ten times as much here.
     runs = [_measured(SMALL) for _ in range(sized(3, 1))]
     small = min(runs, key=_wall_s)
     _report(SMALL, small)
@@ -92,7 +92,7 @@ def measure() -> None:
     _report(LARGE, large)
     ratio = _wall_s(large) / _wall_s(small) / 10
     line("  wall time per partition, large / small", f"{ratio:.2f}", "<= 1.3", ratio <= 1.3)
-    # One thread does it all: on a machine with nothing else to do this is the same.
+    # As there is one thread, this ratio is the same if the machine is otherwise idle.
     ratio = large["cpu_s"] / min(run["cpu_s"] for run in runs) / 10
     line("  CPU time per partition, large / small", f"{ratio:.2f}", "<= 1.3", ratio <= 1.3)
     _report(WIDE, _measured(WIDE))

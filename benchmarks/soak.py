@@ -22,7 +22,7 @@ SOON = {
     "log.cleaner.min.cleanable.ratio": 0.1,
     "log.cleaner.delete.retention.ms": 1_000,
 }
-"""With these Kafka keeps for seconds what it keeps for days otherwise."""
+"""Settings with which Kafka keeps state for seconds that it keeps for days by default."""
 SOON_MB_MAX = 2
 
 
@@ -32,8 +32,8 @@ def _megabytes(process_id: int) -> float:
 
 
 def _come_and_go(servers: dict[str, Any], admin: Any, numbers: range) -> None:
-    """Create topics, write to each in a transaction of an id of its own, commit for a group of its
-    own, delete groups and topics."""
+    """Create topics, write to each in a transaction with its own id, commit an offset for a group
+    of its own, and delete groups and topics."""
     import confluent_kafka
     from confluent_kafka.admin import NewTopic
 
@@ -57,7 +57,7 @@ def _come_and_go(servers: dict[str, Any], admin: Any, numbers: range) -> None:
 
 
 def _sizes(config: dict[str, Any]) -> tuple[float, float]:
-    """Resident size of a server after so many, and after ten times as many."""
+    """Return the resident memory of a server after ``FIRST`` topics, and after ``LAST``."""
     from confluent_kafka.admin import AdminClient
 
     sizes: dict[int, float] = {}
@@ -72,7 +72,8 @@ def _sizes(config: dict[str, Any]) -> tuple[float, float]:
 
 
 def measure() -> None:
-    """With Kafka's defaults, and where ids expire and internal topics are compacted on the way."""
+    """Print the growth with Kafka's defaults, and with settings under which ids expire and internal
+    topics are compacted meanwhile."""
     what = "topics, groups, transactional ids that came and went"
     for whose, config, most in ((what, {}, MB_MAX), ("where they expire", SOON, SOON_MB_MAX)):
         first, last = _sizes(config)

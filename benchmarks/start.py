@@ -42,8 +42,8 @@ def _mock() -> float:
 
 
 def measure() -> None:
-    """Print medians, ours and librdkafka's mock cluster."""
-    _ours()  # the first one imports
+    """Print the medians of fakekafka and of librdkafka's mock cluster."""
+    _ours()  # to import modules before the measurement
     _READY.clear()
     ours = [_ours() for _ in range(ROUNDS)]
     mock = [_mock() for _ in range(ROUNDS)]

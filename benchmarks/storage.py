@@ -1,4 +1,4 @@
-"""Delayed operations: insertion and completion with 100,000 of them pending."""
+"""Insertion and completion of delayed operations while 100,000 are pending."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ ROUNDS = sized(3, 1)
 
 
 def measure() -> None:
-    """Print microseconds per operation, of the quickest of three rounds."""
+    """Print microseconds per operation in the fastest of three rounds."""
     from fakekafka.replication.waiting.purgatory import DelayedOperation, Purgatory
     from fakekafka.replication.waiting.timing_wheel import WheelTimer
     from fakekafka.testing.simulation import Simulation
 
     class Operation(DelayedOperation):
-        """Done when told so."""
+        """An operation that completes once ``ready`` is set."""
 
         __slots__ = ("ready",)
 
@@ -29,10 +29,10 @@ def measure() -> None:
             return self.ready and self.force_complete()
 
         def on_complete(self) -> None:
-            """Nothing to answer."""
+            """Do nothing, as there is no request to answer."""
 
     def one_round() -> tuple[float, float]:
-        """Seconds to insert, and to complete, all of them."""
+        """Return the seconds to insert and to complete all operations."""
         host = Simulation(1, trace=False).running.admin
         purgatory = Purgatory("bench", WheelTimer(host), 1000)
         operations = [Operation(30_000 + number % 500) for number in range(PENDING)]

@@ -1,4 +1,4 @@
-"""The cost of recording a run, and the time of answers about a long trace."""
+"""The cost of recording a run, and the duration of queries on a long trace."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ if TYPE_CHECKING:
 
 EVENTS = sized(1_000_000, 5_000)
 WAITING = sized(150_000, 2_000)
-"""Events of a run whose recording waits in memory until it is read."""
+"""Number of events of a run whose recording stays in memory unprocessed until it is read."""
 PARTITIONS = 12
 QUESTIONS = sized(100, 3)
 ROUNDS = sized(5, 1)
 OWN_EVENTS = 0.462
-"""Events of the simulation for each one that is recorded, which counts sendings, too."""
+"""Events of the simulation per recorded event; recorded events include sendings."""
 
 
 class Costs(NamedTuple):
-    """The time of a run, with the end of its recording."""
+    """The time of a run, including the end of its recording."""
 
     wall_s: float
     cpu_s: float
 
 
 def _run(recorder: Any, events: int) -> Costs:
-    """The costs of a cluster under load, until it has run so many events of its own."""
+    """Return the costs of a cluster under load until the simulation has run ``events`` events."""
     from fakekafka import Simulation
 
     topics = {"orders": PARTITIONS}
@@ -58,15 +58,15 @@ def _recorder(path: Path) -> Recorder:
 
 
 def record_long(path: Path, events: int) -> int:
-    """Record a run of so many events, or a few more; how many they are."""
+    """Record a run of about ``events`` events; return their exact number."""
     recorder = _recorder(path)
     _run(recorder, int(events * OWN_EVENTS))
     return len(recorder)
 
 
 def _slowdown(recorder: Callable[[], Recorder], events: int) -> Costs:
-    """The share by which wall time and CPU time of a recorded run are longer: the least of some
-    rounds, in turns. The end of the recording is a part of it."""
+    """Return the shares by which recording lengthens the wall time and the CPU time of a run,
+    including the end of the recording. Takes the minimum of some rounds, in turns."""
     plain, recorded = [], []
     for _ in range(ROUNDS):
         plain.append(_run(None, int(events * OWN_EVENTS)))
@@ -86,7 +86,7 @@ def _tell_slowdown(what: str, longer: Costs) -> None:
 
 
 def _tell_of_recording(path: Path) -> None:
-    """Print what it costs while it is not read, to read it, and to write all of it to a file."""
+    """Print the cost of recording in memory, of reading the recording, and of writing a file."""
     from fakekafka.tracing.recording.recorder import Recorder
 
     _tell_slowdown("recording that waits", _slowdown(Recorder, WAITING))

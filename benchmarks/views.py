@@ -1,4 +1,4 @@
-"""The time until the views of a long trace open, and whether they stall."""
+"""The time in which views of a long trace open, and whether they stall."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ FILTER_MS = 300_000
 
 
 def measure() -> None:
-    """Print how the terminal view and the page cope with a million events."""
+    """Print how the terminal view and the page perform with a million events."""
     from fakekafka import open_trace
     from fakekafka.tracing.web.page import write_page
 
@@ -70,7 +70,7 @@ async def _terminal(path: Path, count: int) -> None:
 
 
 def measure_page(page_file: Path, folder: Path) -> None:
-    """Print how a page opens, scrolls and filters in Chromium."""
+    """Print how fast a page opens, scrolls and filters in Chromium."""
     from fakekafka.tests.support.chromium import CHROMIUM, chromium
 
     if CHROMIUM is None:
@@ -122,7 +122,7 @@ def _filter(page: Any, text: str) -> None:
 
 
 def _stalls(context: Any, page: Any, what: str, act: Any) -> None:
-    """The longest task of the page meanwhile, and the most CPU time one took."""
+    """Print the longest task of the page during an action, and the maximum CPU time of a task."""
     session = context.new_cdp_session(page)
     told: list[dict[str, Any]] = []
     ended: list[object] = []
@@ -151,7 +151,7 @@ def _stalls(context: Any, page: Any, what: str, act: Any) -> None:
 
 
 def _most_cpu_ms(told: list[dict[str, Any]]) -> float:
-    """Of the tasks of the page's main thread."""
+    """Return the maximum CPU time of a task on the page's main thread in milliseconds."""
     main = {
         (event["pid"], event["tid"])
         for event in told
@@ -164,6 +164,6 @@ def _most_cpu_ms(told: list[dict[str, Any]]) -> float:
     return max(spent, default=0)
 
 
-if __name__ == "__main__":  # a page that is there already
+if __name__ == "__main__":  # measure an existing page
     with tempfile.TemporaryDirectory() as scratch:
         measure_page(Path(sys.argv[1]), Path(scratch))

@@ -1,4 +1,4 @@
-"""Messages per second of the virtual runtime, beside a bare heap loop of the same run."""
+"""Messages per second of the virtual runtime, beside a bare heap loop on the same machine."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ ROUNDS = sized(6, 1)
 
 
 def bare_heap_loop() -> float:
-    """Events per second of a heap that does nothing else, with random delays."""
+    """Return the events per second of a bare heap with random delays."""
     rng = random.Random(1)
     heap = [(rng.randrange(1000), number) for number in range(100)]
     heapq.heapify(heap)
@@ -29,7 +29,7 @@ def bare_heap_loop() -> float:
 
 
 def simulation() -> tuple[float, int, float]:
-    """(messages per second, messages, virtual seconds) of the scenario with faults."""
+    """Return (messages per second, messages, virtual seconds) of the scenario with faults."""
     from fakekafka.scenarios.file import load_scenario
     from fakekafka.scenarios.run import ScenarioRun
 
@@ -44,7 +44,7 @@ def simulation() -> tuple[float, int, float]:
 
 
 def measure() -> None:
-    """Print both and their ratio."""
+    """Print both rates and their ratio."""
     heap = bare_heap_loop()
     rate, messages, virtual_s = max(simulation() for _ in range(ROUNDS))
     line("bare heap loop", f"{heap / 1e6:.2f} M events/s")

@@ -1,1 +1,1 @@
-"""The ``fakekafka`` command: one module per verb, imported when the verb is called."""
+"""The ``fakekafka`` command: one module per sub-command, imported when it is used."""

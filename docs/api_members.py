@@ -1,12 +1,12 @@
-"""The tables of members in docs/reference/api.md: signatures and docstrings of the source.
+"""Writes the tables of members in docs/reference/api.md from signatures and docstrings.
 
-A table stands between two comments. The first names a class, a module, or the package itself:
+A table is between two comments. The first names a class, a module, or the package itself:
 
     <!-- members: fakekafka.testing.handles.broker.BrokerHandle -->
     <!-- members: fakekafka.actors.clients.client.SimulatedClient: name, halt -->
 
-With names after a colon the table has only these. A class has the members of its bases, too, but
-not those of a base with a table of its own.
+Names after a colon restrict the table to these members. The table of a class includes the members
+of its bases, except for bases with a table of their own.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ INTERNAL: dict[str, frozenset[str]] = {
         "checks": "loss_and_doubling lost_and_doubled",
     }.items()
 }
-"""Class to the names in it that are public to the package's own modules only."""
+"""Class to those of its names that are public only for the package's own modules."""
 
 MORE = {
     "Cluster.bootstrap_servers_of": "../guides/security.md",
@@ -79,11 +79,11 @@ MORE = {
     "fakekafka.SecurityConfig": "../guides/security.md",
     "fakekafka.simulate": "#simulate",
 }
-"""Member to the place that says more about it."""
+"""Member to the link to further documentation."""
 
 _RECEIVERS = ("self", "cls")
 _CONSTRUCTED = ("Settings", "Config", "Spec", "Costs")
-"""Endings of the names of classes that users make: their fields are shown with defaults."""
+"""Endings of the names of classes that users construct, whose fields are shown with defaults."""
 
 
 @dataclass(frozen=True)
@@ -101,7 +101,8 @@ class Member:
 
     @property
     def annotations(self) -> dict[str, str]:
-        """Parameter to its annotation, and ``return`` or nothing to that of what it gives."""
+        """Parameter to its annotation, with ``return`` for the returned type of a function, and an
+        empty name for the type of an attribute."""
         node = self.node
         if isinstance(node, griffe.Function):
             found = {
@@ -113,7 +114,7 @@ class Member:
 
 @dataclass(frozen=True)
 class Table:
-    """A table of the page: what it is about, under which heading, and what is in it."""
+    """A table of the page: the class or module, the anchor of its heading, and the members."""
 
     path: str
     anchor: str
@@ -125,7 +126,7 @@ class Table:
 
 
 def tables(page: str) -> dict[str, Table]:
-    """Path to table, for all that a page asks for."""
+    """Return the tables that a page asks for, by path."""
     marked = {match["path"]: match for match in _MARKER.finditer(page)}
     classes = {path: kind for path in marked if inspect.isclass(kind := documented(path))}
     return {
@@ -135,7 +136,7 @@ def tables(page: str) -> dict[str, Table]:
 
 
 def renewed(page: str) -> str:
-    """The page with its tables as the source has them now."""
+    """Return the page with its tables renewed from the source."""
     found = tables(page)
     anchors = {name: table.anchor for table in found.values() if (name := table.name)[0].isupper()}
 
@@ -151,7 +152,7 @@ def renewed(page: str) -> str:
 
 
 def _introduction(table: Table, anchors: dict[str, str]) -> list[str]:
-    """The first paragraph of a class's docstring, and where the class is unless it is exported."""
+    """Return the first paragraph of a class's docstring, and its import unless it is exported."""
     source = _source(table.path)
     if not isinstance(source, griffe.Class) or source.docstring is None:
         return []
@@ -162,7 +163,7 @@ def _introduction(table: Table, anchors: dict[str, str]) -> list[str]:
     return [_text(summary, {**anchors, table.name: ""}), "", *where]
 
 
-# -- what is in a table --------------------------------------------------------------------------
+# -- members of a table --------------------------------------------------------------------------
 
 
 def _members(path: str, match: re.Match[str], classes: dict[str, type]) -> Iterator[Member]:
@@ -203,7 +204,7 @@ def _members_of_class(wanted: type, with_tables: set[type]) -> Iterator[Member]:
 
 
 def declared(kind: type) -> dict[str, griffe.Object]:
-    """The members that a class of the package declares itself."""
+    """Return the members that a class of the package declares itself."""
     if not kind.__module__.startswith(f"{PACKAGE}."):
         return {}
     source = _visited(kind.__module__)[kind.__qualname__]
@@ -230,7 +231,7 @@ def _visited(module: str) -> griffe.Module:
 
 
 def documented(path: str) -> Any:
-    """The class or module of a path."""
+    """Return the class or module at a path."""
     module, _, name = path.rpartition(".")
     if name[:1].isupper():
         return getattr(importlib.import_module(module), name)
@@ -246,12 +247,12 @@ def _source(path: str) -> griffe.Object | None:
 
 
 def _anchor(page: str, position: int) -> str:
-    """The anchor of the heading above a position."""
+    """Return the anchor of the heading above a position."""
     heading = [match[1] for match in _HEADING.finditer(page, 0, position)][-1]
     return re.sub(r"\s+", "-", re.sub(r"[^\w\s-]", "", heading.strip().lower()))
 
 
-# -- how it is shown -----------------------------------------------------------------------------
+# -- rendering -----------------------------------------------------------------------------------
 
 
 def _row(member: Member, table: Table, anchors: dict[str, str]) -> str:
@@ -269,7 +270,7 @@ def _row(member: Member, table: Table, anchors: dict[str, str]) -> str:
 
 
 def _given(member: Member, table: Table, anchors: dict[str, str]) -> str:
-    """A link to the section about what a member gives."""
+    """Return a link to the section about the class that a member returns, if there is one."""
     given, _, none = member.annotations.get("return", member.annotations.get("", "")).partition(
         " | "
     )
@@ -281,7 +282,7 @@ def _given(member: Member, table: Table, anchors: dict[str, str]) -> str:
 
 
 def _text(docstring: str, anchors: dict[str, str]) -> str:
-    """A docstring as one line of Markdown, with links to sections."""
+    """Return a docstring as one line of Markdown, with links to sections."""
 
     linked: set[str] = set()
 
@@ -296,7 +297,8 @@ def _text(docstring: str, anchors: dict[str, str]) -> str:
 
 
 def _signature(member: Member) -> str:
-    """The name, of a call with its parameters and defaults, of a setting with its default."""
+    """Return a member's name, with parameters and defaults for a function, and with the default for
+    a setting."""
     node = member.node
     if isinstance(node, griffe.Function):
         parts = []
@@ -336,7 +338,7 @@ def _is_plain(value: object) -> bool:
 
 
 def _value(default: str, module: str) -> str:
-    """A default as users write it: the value of a constant, not its name."""
+    """Return a default as users write it: the value of a constant, not its name."""
     if re.fullmatch(r"_?[A-Z][A-Z_0-9]+", default):
         return repr(getattr(importlib.import_module(module), default))
     return default

@@ -1,4 +1,4 @@
-"""The table of APIs, their versions and the emulated releases, made from what brokers offer."""
+"""Writes the table of APIs with the versions that the emulated releases offer."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _NOTES[69] = _NOTES[68]
 
 
 def api_page(source_note: str) -> str:
-    """The page with a row for each API: the versions that each release offers."""
+    """Return the page with a row for each API: the versions that each release offers."""
     from fakekafka.protocol import api_versions, versions
     from fakekafka.wire.kafka.registry import CODEC_RANGES
 

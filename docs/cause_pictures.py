@@ -1,5 +1,5 @@
-"""The picture of a chain of causes as SVG: a lane for each actor, time downwards, an arrow from
-each cause to what it led to. Used by trace_gallery.py."""
+"""Draws a chain of causes as SVG: a lane for each actor, time running downwards, an arrow from each
+cause to its effect. Used by trace_gallery.py."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ TOLD = ("role", "leader", "isr")
 
 
 def draw(title: str, chain: list[Event]) -> str:
-    """The picture as SVG text; ``chain`` has the latest event first, as ``trace why`` gives it."""
+    """Return the picture as SVG text; ``chain`` has the latest event first, as in ``trace why``."""
     events = chain[::-1]
     lanes = {actor: number for number, actor in enumerate(dict.fromkeys(e.actor for e in events))}
     left = MARGIN + TIME_WIDTH
@@ -60,18 +60,18 @@ def draw(title: str, chain: list[Event]) -> str:
 
 
 def label_of(event: Event) -> str:
-    """The event in few words: what changed if a reader asks for that, else the message."""
+    """Return a short label for an event: a change of leadership if any, else the message."""
     text = words_of(event)
     return text if len(text) <= LABEL_LENGTH else text[: LABEL_LENGTH - 2] + ".."
 
 
 def words_of(event: Event) -> str:
-    """The words of an event, without what only a program reads."""
+    """Return the text of an event, without parts that only matter to programs."""
     return _change(event) or _answer(event) or _message(event)
 
 
 def _change(event: Event) -> str:
-    """The first change of a partition's leader, role or ISR, other than by a halt."""
+    """Return the first change of a partition's leader, role or ISR at a delivery, else empty."""
     for path, old, new in event.delta:
         _, _, rest = path.partition("/")
         about, _, name = rest.rpartition("/")
@@ -85,7 +85,7 @@ def _value(value: object) -> str:
 
 
 def _answer(event: Event) -> str:
-    """The answer of ZooKeeper, by the znode that it is about."""
+    """Return a text about an answer or watch event of ZooKeeper with its znode, else empty."""
     if event.type == "WatchEvent" and event.kind == "deliver":
         return f"{event.fields.get('type')} {event.fields.get('path')}"
     if event.type != "ServerPacket" or event.kind != "deliver":
@@ -96,7 +96,7 @@ def _answer(event: Event) -> str:
 
 
 def _message(event: Event) -> str:
-    """Its words without numbers of messages."""
+    """Return the summary of an event without the numbers of messages."""
     words = [word for word in summary(event).split(" ") if not _is_number(word, event)]
     what = event.type or ("" if event.why else event.kind)
     text = " ".join(filter(None, [what, *words]))
@@ -125,7 +125,7 @@ def _dot(event: Event, x: float, y: float) -> str:
 
 
 def _arrow(x: float, y: float, to_x: float, to_y: float) -> str:
-    """From a dot to the next, with its head at the border of the dot."""
+    """Return an arrow from a dot to the next, with its head at the edge of the dot."""
     length = ((to_x - x) ** 2 + (to_y - y) ** 2) ** 0.5
     along_x, along_y = (to_x - x) / length, (to_y - y) / length
     tip_x, tip_y = to_x - along_x * SLANT, to_y - along_y * SLANT

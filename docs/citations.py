@@ -1,9 +1,9 @@
-"""The tests that pin each numbered behaviour of Kafka: reads citations out of the tests.
+"""Finds the tests that pin each numbered behaviour of Kafka, from citations in the tests.
 
-The behaviours stand in docs/kafka/behaviours.toml. A test cites one by writing ``CP-12`` (control
-plane) or ``DP-87`` (data plane) in its docstring, a comment above it, or a parameter; ``CP-1..22``
-cites a range. Text outside any test function cites for the file as a whole, and so does the opening
-comment of a golden transcript.
+The behaviours are listed in docs/kafka/behaviours.toml. A test cites one by writing ``CP-12``
+(control plane) or ``DP-87`` (data plane) in its docstring, a comment above it, or a parameter;
+``CP-1..22`` cites a range. A citation outside any test function counts for the whole file, as does
+one in the opening comment of a golden transcript.
 """
 
 from __future__ import annotations
@@ -56,21 +56,21 @@ _CITATION = re.compile(r"\b(CP|DP)-(\d+)(?:\.\.(?:\1-)?(\d+))?")
 
 @dataclass(frozen=True, slots=True)
 class Behaviour:
-    """A numbered behaviour, as behaviours.toml tells it."""
+    """A numbered behaviour of Kafka from behaviours.toml."""
 
     says: str
-    """One sentence."""
+    """The behaviour in one sentence."""
     page: str
-    """Page of docs/kafka and heading that explain it: ``isr.md#shrinking``."""
+    """Page of docs/kafka and heading that explain the behaviour: ``isr.md#shrinking``."""
     kafka: tuple[str, ...] = ()
-    """Kafka's own tests of it, each as ``Class.method``."""
+    """Kafka's own tests of the behaviour, each as ``Class.method``."""
     not_applicable: str = ""
-    """The reason why no test of this project can hold it."""
+    """The reason why no test of this project can pin the behaviour; empty if one can."""
 
 
 @dataclass(slots=True)
 class Citations:
-    """Behaviours cited, and what is wrong with the citations found."""
+    """The behaviours that are cited, and problems with the citations."""
 
     tests: dict[str, list[str]] = field(default_factory=dict)
     """``CP-12`` to the tests that cite it, each as ``path::name``, in order of path and line."""
@@ -83,14 +83,15 @@ class Citations:
 
 
 def cited_in(text: str) -> Iterator[tuple[str, int]]:
-    """Every (prefix, number) that a text cites, ranges spelled out."""
+    """Yield every (prefix, number) that a text cites, with ranges expanded."""
     for prefix, first, last in _CITATION.findall(text):
         for number in range(int(first), int(last or first) + 1):
             yield prefix, number
 
 
 def test_spans(text: str) -> list[tuple[int, int, str]]:
-    """(first line, last line, name) of each test function, decorators and comments above it in."""
+    """Return (first line, last line, name) of each test function, including its decorators and the
+    comments above it."""
     lines = text.splitlines()
     spans = []
     for node in ast.walk(ast.parse(text)):
@@ -106,7 +107,7 @@ def test_spans(text: str) -> list[tuple[int, int, str]]:
 
 
 def read_citations(files: Iterable[tuple[str, str]], behaviours: dict[str, Behaviour]) -> Citations:
-    """The citations in test files given as (path, text)."""
+    """Return the citations in test files given as (path, text)."""
     found = Citations()
     for path, text in files:
         spans = test_spans(text) if path.endswith(".py") else []
@@ -122,7 +123,7 @@ def read_citations(files: Iterable[tuple[str, str]], behaviours: dict[str, Behav
 
 
 def read_behaviours(text: str) -> tuple[dict[str, Behaviour], list[str]]:
-    """Number to behaviour, in order, and what is wrong with the list."""
+    """Return the behaviours by number, in order, and problems with the list."""
     found: dict[str, Behaviour] = {}
     problems = []
     numbers = dict.fromkeys(SECTIONS, 0)
@@ -148,7 +149,8 @@ def read_behaviours(text: str) -> tuple[dict[str, Behaviour], list[str]]:
 
 
 def coverage_page(citations: Citations, behaviours: dict[str, Behaviour]) -> str:
-    """The page: a summary, then every behaviour with its tests, its reason, or a gap mark."""
+    """Return the page: a summary, then every behaviour with its tests, or the reason why there are
+    none, or a mark that they are missing."""
     parts = [_INTRODUCTION, _summary(citations, behaviours)]
     for prefix, title in _TITLES.items():
         parts.append(f"## {title}\n")
@@ -211,7 +213,7 @@ and the names of Kafka's tests, are in `docs/kafka/behaviours.toml`.
 
 
 def collect(root: Path) -> tuple[Citations, dict[str, Behaviour], list[str]]:
-    """Citations and behaviours of the project at ``root``, and every problem found in either."""
+    """Return the citations and behaviours of the project at ``root``, and problems with both."""
     behaviours, problems = read_behaviours((root / BEHAVIOURS).read_text(encoding="utf-8"))
     tests = root / "tests"
     files = [

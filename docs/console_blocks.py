@@ -1,14 +1,14 @@
 """Runs the ```console blocks of the pages, and renews the output they show.
 
-python docs/console_blocks.py            write what the commands print now into the pages
+python docs/console_blocks.py            write the current output of the commands into the pages
 python docs/console_blocks.py --check    change nothing; exit 1 and name the blocks that are stale
 
-The commands of a page run one after the other in an empty folder with the examples in it, so a
-later one may read what an earlier one has written. In the output a line ``...`` stands for any
-lines and ``...`` inside a line for any text. A command that shows nothing need only end with 0. A
-block that depends on the machine or on real time is left out with a comment and a reason in the
-line above it: ``<!-- console: not run (reason) -->``. The pages of docs/stories have a generator
-of their own.
+The commands of a page run one after the other in an empty folder with the examples in it, so that
+a command can read files written by an earlier one. In the output a line ``...`` stands for any
+lines and ``...`` inside a line for any text. A command without shown output may print anything, but
+must exit with status 0. A block that depends on the machine or on real time is excluded by a
+comment with a reason in the line above it: ``<!-- console: not run (reason) -->``. The pages of
+docs/stories have a generator of their own.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ TIMEOUT_S = 120
 PROGRAMS = {"fakekafka": [sys.executable, "-m", "fakekafka.cli.main"], "python": [sys.executable]}
 
 Run = Callable[[str], list[str]]
-"""The lines that a command prints."""
+"""Called with a command; returns the lines that it prints."""
 
 
 @dataclass(frozen=True)
 class Command:
-    """A command of a block with the output the page shows."""
+    """A command of a block, with the output that the page shows."""
 
     line: int
     text: str
@@ -48,13 +48,13 @@ class Command:
 
 
 def pages() -> list[Path]:
-    """The pages whose blocks are looked after here."""
+    """Return the pages whose blocks are renewed by this program."""
     found = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
     return [page for page in found if page.parent.name != "stories"]
 
 
 def commands_of(body: str, line: int) -> list[Command]:
-    """The commands of a block that begins at a line of its page."""
+    """Return the commands of a block that begins at a line of its page."""
     found: list[Command] = []
     for number, text in enumerate(body.splitlines(), line):
         if text.startswith("$ "):
@@ -67,7 +67,7 @@ def commands_of(body: str, line: int) -> list[Command]:
 
 
 def problems_of(text: str) -> list[str]:
-    """The problems of a page's blocks, found without running anything."""
+    """Return the problems of a page's blocks that can be found without running them."""
     problems = []
     for block in BLOCK.finditer(text):
         line = text.count("\n", 0, block.start("body")) + 1
@@ -85,7 +85,7 @@ def problems_of(text: str) -> list[str]:
 
 
 def arguments_of(command: str) -> list[str]:
-    """A command of a page as it is run; ``ValueError`` for one that is not understood."""
+    """Return the arguments that run a page's command; raise ``ValueError`` if it is not allowed."""
     name, *arguments = shlex.split(command, comments=True)
     if name not in PROGRAMS:
         raise ValueError(f"{command!r}: only {', '.join(PROGRAMS)} can be run")
@@ -104,17 +104,18 @@ def _is_gap(line: str) -> bool:
 
 
 def agrees(shown: list[str], printed: list[str]) -> bool:
-    """Return whether a page shows what was printed."""
+    """Return whether the output that a page shows matches the printed output."""
     parts = [r"(?:[^\n]*\n)*?" if _is_gap(line) else _pattern(line) + r"\n" for line in shown]
     return not shown or re.fullmatch("".join(parts), "".join(f"{p}\n" for p in printed)) is not None
 
 
 def renewed(shown: list[str], printed: list[str]) -> list[str]:
-    """The lines that the page should show: those most like its own, with gaps where it has gaps."""
+    """Return the lines that the page should show: those most similar to its own, with gaps where it
+    has gaps."""
     open_lines = [line for line in shown if "..." in line and not _is_gap(line)]
 
     def kept(new: str) -> str:
-        """The page's line with ``...`` in it where there is one that agrees."""
+        """Return the page's own line with ``...`` in it if one matches, else the new line."""
         matching = (line for line in open_lines if re.fullmatch(_pattern(line), new))
         return next(matching, new.rstrip())
 
@@ -156,7 +157,8 @@ def _likeness(shown: list[str], printed: list[str]) -> float:
 
 
 def renewed_page(text: str, run: Run) -> tuple[str, list[str]]:
-    """(the page with the output of now, what differed before); blocks that agree stay."""
+    """Return the page with the current output, and the differences; matching blocks stay as they
+    are."""
     differences: list[str] = []
 
     def renew(block: re.Match[str]) -> str:
@@ -180,7 +182,10 @@ def renewed_page(text: str, run: Run) -> tuple[str, list[str]]:
 
 
 def runner(folder: Path) -> Run:
-    """Runs commands in a folder that has the examples in it; they must end with status 0."""
+    """Return a function that runs commands in a folder with the examples in it.
+
+    It raises ``ValueError`` for a command that exits with a status other than 0.
+    """
     (folder / "examples").symlink_to(ROOT / "examples")
     environment = {**os.environ, "COLUMNS": "80", "PYTHONIOENCODING": "utf-8"}
 
@@ -201,7 +206,7 @@ def runner(folder: Path) -> Run:
 
 
 def main(arguments: list[str]) -> int:
-    """Write or check; 0 done, 1 stale or unsound, 2 wrong usage."""
+    """Write or check the blocks; return status 0, 1 for stale or faulty ones, 2 for wrong usage."""
     if arguments not in ([], ["--check"]):
         print(__doc__, file=sys.stderr)
         return 2

@@ -1,9 +1,9 @@
 """Draws docs/img/failover.svg from a real run: a leader dies, another takes over.
 
 python docs/draw_failover.py            write the picture
-python docs/draw_failover.py --check    change nothing; exit 1 when the picture is stale
+python docs/draw_failover.py --check    change nothing; exit 1 if the picture is stale
 
-Everything in the picture was asked of a ``Simulation`` while it ran; nothing is drawn by hand.
+Everything in the picture is queried from a running ``Simulation``; nothing is drawn by hand.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ COLOURS = {"leader": "#1a7f37", "in sync": "#9fd8ae", "out of sync": "#d8dee4", 
 
 @dataclass
 class Facts:
-    """The times that were seen, in milliseconds of virtual time since the picture's left edge."""
+    """The observations, with times in virtual milliseconds since the picture's left edge."""
 
     roles: dict[int, list[tuple[float, str]]] = field(default_factory=dict)
-    """Per broker: (from when, part it plays)."""
+    """Broker to a list of (start, role)."""
     high_watermark: list[tuple[float, int]] = field(default_factory=list)
     acknowledged: list[float] = field(default_factory=list)
     marks: list[tuple[float, str]] = field(default_factory=list)
@@ -52,7 +52,7 @@ def _role(simulation: Simulation, broker_id: int) -> str:
 
 
 def observe() -> Facts:
-    """Run the failover and note what can be seen from outside, every ``SAMPLE_MS``."""
+    """Run the failover and observe it from outside every ``SAMPLE_MS``."""
     facts = Facts()
     config = {"zookeeper.session.timeout.ms": SESSION_TIMEOUT_MS}
     with Simulation(brokers=3, seed=SEED, topics={"orders": 1}, config=config) as simulation:
@@ -98,7 +98,7 @@ def _sample(facts: Facts, simulation: Simulation, now_ms: float) -> None:
 
 
 def gap(facts: Facts) -> tuple[float, float]:
-    """The longest span without an acknowledgement."""
+    """Return the longest span without an acknowledgement."""
     pairs = zip(facts.acknowledged, facts.acknowledged[1:], strict=False)
     return max(pairs, key=lambda pair: pair[1] - pair[0])
 
@@ -113,7 +113,7 @@ def _box(x: float, y: float, width: float, height: float, fill: str) -> str:
 
 
 def draw(facts: Facts) -> str:
-    """The picture as SVG text."""
+    """Return the picture as SVG text."""
 
     def at(time_ms: float) -> float:
         return LEFT + (RIGHT - LEFT) * time_ms / facts.end_ms

@@ -1,7 +1,7 @@
-"""Draws docs/img/rooms.svg: the package's folders from the ground up, and who imports whom.
+"""Draws docs/img/rooms.svg: the package's folders in layers, and their imports.
 
 python docs/draw_rooms.py            write the picture
-python docs/draw_rooms.py --check    change nothing; exit 1 when the picture is stale
+python docs/draw_rooms.py --check    change nothing; exit 1 if the picture is stale
 
 Folders and imports are read from the source; nothing is drawn by hand.
 """
@@ -25,7 +25,7 @@ FILL, CORE_FILL, ROOM_FILL, DOT, GREY = "#eef2fb", "#e6f4ea", "#ffffff", "#3f51b
 
 
 def sources() -> dict[str, str]:
-    """Path to text of every file of the package."""
+    """Return the text of every file of the package, by path."""
     return {
         path.relative_to(ROOT).as_posix(): path.read_text(encoding="utf-8")
         for floor in FLOORS
@@ -34,7 +34,7 @@ def sources() -> dict[str, str]:
 
 
 def rooms(texts: dict[str, str]) -> dict[str, list[str]]:
-    """Folder to the names of the folders directly inside it."""
+    """Return the names of the folders directly inside each folder."""
     found: dict[str, set[str]] = {floor: set() for floor in FLOORS}
     for path in texts:
         parts = path.split("/")
@@ -44,7 +44,7 @@ def rooms(texts: dict[str, str]) -> dict[str, list[str]]:
 
 
 def uses(texts: dict[str, str]) -> set[tuple[str, str]]:
-    """Pairs of folders of which the first imports the second."""
+    """Return the pairs of folders in which the first imports the second."""
     return {
         (module.split(".")[0], target.split(".")[0])
         for module, targets in import_graph(texts).items()
@@ -54,7 +54,8 @@ def uses(texts: dict[str, str]) -> set[tuple[str, str]]:
 
 
 def draw(texts: dict[str, str]) -> str:
-    """The picture as SVG: a row per folder, the ground at the bottom, a dot for an import."""
+    """Return the picture as SVG: a row per folder, the lowest layer at the bottom, a dot for an
+    import."""
     order = list(reversed(FLOORS))
     inside, pairs = rooms(texts), uses(texts)
     height = TOP + len(order) * (ROW + GAP) + 30
@@ -113,7 +114,7 @@ def _row(y: int, floor: str, names: list[str]) -> list[str]:
 
 
 def main(arguments: list[str]) -> int:
-    """Write or check; 0 done, 1 stale, 2 wrong usage."""
+    """Write or check the picture; return status 0, 1 if it is stale, 2 for wrong usage."""
     if arguments not in ([], ["--check"]):
         print(__doc__, file=sys.stderr)
         return 2

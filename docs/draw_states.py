@@ -1,6 +1,6 @@
-"""Draws the state machines of the controller as SVG: docs/img/partition-states.svg and its sibling.
+"""Draws the controller's state machines: docs/img/partition-states.svg and replica-states.svg.
 
-The states and the arrows come from the tables of legal changes; only the places are chosen here.
+The states and arrows come from the tables of legal transitions; only the places are chosen here.
 Used by generate.py.
 """
 
@@ -21,7 +21,7 @@ from fakekafka.statemachines.machines.transitions import (
 COLUMN, ROW, BOX_HEIGHT, MARGIN, LOOP_ROOM = 230, 96, 36, 12, 30
 CHARACTER, BOX_PADDING = 7.4, 20
 SIDE_BY_SIDE = 6
-"""Half the distance between the two arrows of a pair that may change both ways."""
+"""Half the distance between the two arrows of states with transitions in both directions."""
 ARROW_LENGTH = 9
 FILL, LINE, TEXT = "#eef2fb", "#3f51b5", "#1f2328"
 
@@ -46,7 +46,7 @@ Point = tuple[float, float]
 
 
 def pictures() -> dict[str, str]:
-    """File name to SVG of both machines."""
+    """Return the pictures of both state machines as SVG, by file name."""
     return {
         "partition-states.svg": draw(
             "The states of a partition", PARTITION_PREDECESSORS, PARTITION_PLACES
@@ -60,7 +60,8 @@ def draw(
     predecessors: Mapping[State, tuple[State, ...]],
     places: Mapping[State, tuple[int, int]],
 ) -> str:
-    """A box per state, an arrow per legal change; a change to itself is a loop above or below."""
+    """Return a picture with a box per state and an arrow per legal transition; a transition to the
+    same state is a loop above or below the box."""
     boxes = {state: _Box(str(state), *places[state]) for state in predecessors}
     below = max(row for _, row in places.values())
     width = max(box.x + box.half_width for box in boxes.values()) + MARGIN
@@ -89,7 +90,7 @@ def draw(
 
 
 class _Box:
-    """A state at its place; ``x`` and ``y`` are its middle."""
+    """The box of a state; ``x`` and ``y`` are its centre."""
 
     def __init__(self, name: str, column: int, row: int) -> None:
         self.name = name
@@ -98,7 +99,7 @@ class _Box:
         self.y = MARGIN + LOOP_ROOM + BOX_HEIGHT / 2 + ROW * row
 
     def edge(self, from_: Point, toward: Point) -> Point:
-        """The point where a line from inside leaves the box."""
+        """Return the point where a line from inside leaves the box."""
         dx, dy = toward[0] - from_[0], toward[1] - from_[1]
         steps = []
         if dx:
@@ -121,8 +122,8 @@ class _Box:
 
 
 def _ends(source: _Box, target: _Box, aside: float) -> tuple[Point, Point]:
-    """The points where an arrow leaves one box and enters the other, moved to its right by
-    ``aside``."""
+    """Return the points where an arrow leaves one box and enters the other; the arrow is moved to
+    its right by ``aside``."""
     dx, dy = target.x - source.x, target.y - source.y
     length = math.hypot(dx, dy)
     right = -dy / length * aside, dx / length * aside
@@ -151,7 +152,7 @@ def _head(tip: Point, direction: float) -> str:
 
 
 def _loop(box: _Box, below: bool) -> list[str]:
-    """From the box to itself, at the left end of its upper or lower side."""
+    """Return an arrow from a box to itself, at the left end of its upper or lower side."""
     sign = 1 if below else -1
     side = box.y + sign * BOX_HEIGHT / 2
     left, right = box.x - box.half_width + 14, box.x - box.half_width + 40

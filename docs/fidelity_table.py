@@ -1,4 +1,4 @@
-"""The page that shows which scenarios were recorded on brokers of Kafka, and what differs."""
+"""Writes the page about the scenarios recorded on brokers of Kafka, and the differences."""
 
 from __future__ import annotations
 
@@ -41,17 +41,17 @@ scenario in `tests/fidelity/histories/kept`, and is recorded as the others are.
 
 
 def fidelity_page(source_note: str) -> str:
-    """Scenarios by releases, the differences, and what is made equal before comparing."""
+    """Return the page: scenarios by release, differences, and values normalised for comparing."""
     return "\n".join([source_note, _INTRODUCTION, *_lines()]) + "\n"
 
 
 def recorded_count(kafka_version: str) -> int:
-    """The number of scenarios that were recorded."""
+    """Return the number of scenarios that were recorded on a release."""
     return len(list((recording.FOLDER / kafka_version).glob("*.txt")))
 
 
 def answers_count(kafka_version: str) -> int:
-    """The number of raw requests that were answered while the recorder listened."""
+    """Return the number of raw requests with a recorded answer."""
     found = (answers.load(kafka_version, api) for api in corpus.asked_names(kafka_version))
     return sum(len(known.steps) for known in found if known is not None)
 

@@ -1,4 +1,4 @@
-"""The flags of the emulated versions as they are declared, and the pages made from them."""
+"""Reads the declared flags of the emulated versions, and writes the pages about them."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Change:
     release: str
     sources: tuple[str, ...]
     value: Any
-    """The flag from this release on."""
+    """Value of the flag from this release on."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class Flag:
 
     @property
     def when(self) -> str:
-        """The releases in which it has which value."""
+        """Text that says since or before which release the flag has which value."""
         if not isinstance(self.changes[0].value, bool):
             return ", ".join(f"{_shown(c.value)} since {c.release}" for c in self.changes)
         return " and ".join(f"{'since' if c.value else 'before'} {c.release}" for c in self.changes)
@@ -63,14 +63,14 @@ def declared_flags(text: str | None = None) -> list[Flag]:
     flags = []
     for target, value, meaning in _assignments(ast.parse(text)):
         above = [title for number, title in titles.items() if number < target.lineno]
-        if above:  # what stands before the first title is no flag
+        if above:  # assignments before the first title are not flags
             changes = tuple(_changes(value))
             flags.append(Flag(target.attr, above[-1], " ".join(meaning.split()), changes))
     return flags
 
 
 def _assignments(tree: ast.Module) -> Iterator[tuple[ast.Attribute, ast.expr, str]]:
-    """Yield what the constructor assigns, each with the text below it."""
+    """Yield the constructor's assignments, each with the docstring below it."""
     functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
     (body,) = (function.body for function in functions if function.name == "__init__")
     for statement, text in zip(body, [*body[1:], None], strict=True):
@@ -152,7 +152,7 @@ _EMULATED = (
 
 
 def versions_page(source_note: str) -> str:
-    """List the flags with their values in the emulated versions."""
+    """Return the page that lists the flags with their values in the emulated versions."""
     shown = JUDGED_VERSIONS
     lines = [source_note, "# Emulated versions\n", *_EMULATED, _ON_THREADS]
     for section, flags in groupby(declared_flags(), lambda flag: flag.section):
@@ -176,7 +176,7 @@ A release with bug fixes stands under its own number.
 
 
 def releases_page(source_note: str, defaults: str) -> str:
-    """List what each release changed."""
+    """Return the page that lists the changes of each release."""
     changed: dict[str, list[str]] = {}
     for flag in declared_flags():
         for change in flag.changes:

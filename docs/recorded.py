@@ -1,4 +1,4 @@
-"""Records scenarios for the pages: the same run that ``fakekafka run NAME -o FILE`` records."""
+"""Records scenarios for the pages, as ``fakekafka run NAME -o FILE`` does."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from fakekafka.tracing.recording.recorder import Recorder
 
 
 def record(scenario: str, version: str, path: Path | None = None) -> Trace:
-    """Run a scenario and give its trace; with ``path`` it is saved there, too."""
-    logging.getLogger("fakekafka").addHandler(logging.NullHandler())  # belongs to the run
+    """Run a scenario and return its trace; if ``path`` is given, also save the trace there."""
+    logging.getLogger("fakekafka").addHandler(logging.NullHandler())  # warnings are expected
     spec = load_scenario(scenario, {"cluster.kafka_version": version})
     recorder = Recorder()
     run = ScenarioRun(spec, None, recorder)

@@ -1,4 +1,4 @@
-"""The hooks that MkDocs calls while it builds the site, named in mkdocs.yml."""
+"""Hooks that MkDocs calls while it builds the site, as configured in mkdocs.yml."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from mkdocs.structure.files import File, Files
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
-    """Add the gallery: its traces are recorded while the site is built."""
+    """Add the gallery, whose traces are recorded while the site is built."""
     for path, content in site_files().items():
         files.append(File.generated(config, path, content=content))
     return files

@@ -1,7 +1,7 @@
-"""The picture of a story as SVG: a row per step, a column per broker, once for each version.
+"""Draws a story as SVG: a row per step, a column per broker, once for each version.
 
 Boxes are records, coloured by leader epoch; a blue line is the high watermark. Used by
-draw_stories.py, which plays the stories.
+draw_stories.py, which runs the stories.
 """
 
 from __future__ import annotations
@@ -22,11 +22,12 @@ BLUE, GREY, GREEN, RED, LINE = "#0969da", "#57606a", "#1a7f37", "#cf222e", "#8c9
 
 
 Spans = tuple[tuple[int, int], ...]
-"""Where boxes begin and end: the same offsets for every replica and every step of a picture."""
+"""Offsets at which boxes begin and end, the same for all replicas and steps of a picture."""
 
 
 def spans_of(runs: list[StoryResult]) -> Spans:
-    """A box per record, but one for every stretch in which nothing begins or ends."""
+    """Return a box per record, but a single box for each long stretch of records in which no run of
+    records or high watermark ends in any step."""
     cuts = {0}
     for replica in (r for run in runs for step in run.steps for r in step.state.replicas.values()):
         cuts.add(replica.high_watermark)
@@ -43,16 +44,16 @@ def spans_of(runs: list[StoryResult]) -> Spans:
 
 
 def width_of(spans: Spans, length: int) -> int:
-    """Width of the boxes up to an offset."""
+    """Return the width of the boxes up to an offset."""
     return sum(SINGLE if end - start == 1 else RANGE for start, end in spans if end <= length)
 
 
 class Sheet:
-    """An SVG under construction; knows how far right its texts reach."""
+    """An SVG under construction, which keeps track of its width."""
 
     def __init__(self, spans: Spans) -> None:
         self.spans = spans
-        self.rules: list[int] = []  # where rows begin
+        self.rules: list[int] = []  # y at which each row begins
         self.parts: list[str] = []
         self.right = 0.0
 
@@ -81,7 +82,7 @@ class Sheet:
 
 
 def draw(name: str, runs: list[StoryResult]) -> str:
-    """The picture of a story as SVG text; its runs stand side by side."""
+    """Return the picture of a story as SVG text, with its runs side by side."""
     names = {broker_id: broker for broker, broker_id in runs[0].story.names.items()}
     spans = spans_of(runs)
     lanes = {
@@ -120,7 +121,7 @@ def draw(name: str, runs: list[StoryResult]) -> str:
 
 
 def _lefts(lanes: dict[int, int], x: float) -> dict[int, float]:
-    """The left edge of each broker's column, in a panel that begins at ``x``."""
+    """Return the left edge of each broker's column in a panel that begins at ``x``."""
     found = {}
     for broker_id, width in lanes.items():
         found[broker_id] = x
@@ -161,8 +162,7 @@ def _row(
     y: int,
     columns: int,
 ) -> int:
-    """Draw a step: what happened, then every replica of every panel; gives where the next
-    begins."""
+    """Draw a step: its text, then every replica of every panel; return the y of the next row."""
     sheet.rules.append(y)
     for line in _wrapped(f"{number}  {runs[0].steps[number].name}", columns):
         sheet.text(MARGIN, y + 18, line)
@@ -186,7 +186,7 @@ def _row(
 
 
 def offsets_that_differ(step: StepResult) -> dict[int, set[int]]:
-    """Per broker that is up, the offsets at which it holds something else than the leader."""
+    """Return the offsets at which each broker that is up has another record than the leader."""
     leader = step.state.replicas.get(step.state.leader)
     found: dict[int, set[int]] = {}
     if leader is None or leader.role == "off":
@@ -222,7 +222,7 @@ def _replica(
         sheet.text(left + width / 2, top + 16, label, middle, 11)
         if differing.intersection(range(start, end)):
             outlined.append((left, width))
-    for left, width in outlined:  # above the neighbours' borders
+    for left, width in outlined:  # drawn last, so that they cover the neighbours' borders
         sheet.box(left, top, width, "none", stroke=RED)
     if replica.role != "off":
         at = x + width_of(sheet.spans, replica.high_watermark)

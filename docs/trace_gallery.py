@@ -1,9 +1,9 @@
-"""The gallery: five runs, each as a trace, as a page to open, with pictures and what to look at.
+"""The gallery: five runs, each as a trace and as a page to open, with pictures and explanations.
 
 python docs/trace_gallery.py [FOLDER]    write the traces and their pages (out/gallery), verify each
 
-The site of the documentation makes all of it anew, see docs/site_hooks.py: nothing of it lies in
-the repository, so nothing of it can be stale.
+The build of the documentation site generates the gallery, see docs/site_hooks.py: no part of it is
+in the repository, so it cannot be stale.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _STARTED_MS = 1000
 
 @dataclass(frozen=True)
 class Moment:
-    """A place in a trace that is worth a look."""
+    """A noteworthy place in a trace."""
 
     at: str
     text: str
@@ -43,10 +43,10 @@ class Exhibit:
     version: str
     text: str
     story: str
-    """The page of docs/stories that tells what happens."""
+    """The page of docs/stories about this run."""
     question: str
     at: str
-    """The place of the question whose answer is drawn."""
+    """The event of the question, the causes of which are drawn."""
     moments: tuple[Moment, ...]
 
 
@@ -205,7 +205,7 @@ EXHIBITS: tuple[Exhibit, ...] = (
 
 @functools.cache
 def recorded(name: str) -> tuple[bytes, Trace]:
-    """The file of an exhibit, and its trace."""
+    """Record an exhibit; return the content of the file, and the trace."""
     exhibit = next(exhibit for exhibit in EXHIBITS if exhibit.name == name)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / f"{name}.fktrace"
@@ -218,11 +218,11 @@ def _opened(data: bytes) -> Trace:
     with tempfile.NamedTemporaryFile(suffix=".fktrace") as file:
         file.write(data)
         file.flush()
-        return open_trace(file.name)  # the open file lives as long as the trace
+        return open_trace(file.name)  # the trace keeps the deleted file open
 
 
 def web_page(name: str) -> bytes:
-    """The page of a trace."""
+    """Return the web page of an exhibit's trace."""
     _, trace = recorded(name)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "page.html"
@@ -231,13 +231,13 @@ def web_page(name: str) -> bytes:
 
 
 def picture(exhibit: Exhibit) -> str:
-    """The answer to its question, drawn."""
+    """Return the picture of the answer to an exhibit's question."""
     _, trace = recorded(exhibit.name)
     return cause_pictures.draw(exhibit.question, trace.why(exhibit.at))
 
 
 def story_lines(trace: Trace) -> list[str]:
-    """The story from the cluster's start on, shortened."""
+    """Return the story from the cluster's start on, shortened."""
     lines = [
         f"{time_ms:12.3f} ms  {text}"
         for time_ms, text in trace.story()
@@ -248,7 +248,7 @@ def story_lines(trace: Trace) -> list[str]:
 
 
 def page(exhibit: Exhibit) -> str:
-    """The page of an exhibit, in Markdown."""
+    """Return the page of an exhibit in Markdown."""
     _, trace = recorded(exhibit.name)
     name, story = exhibit.name, Path(exhibit.story).stem
     file = f"{name}.fktrace"
@@ -292,7 +292,7 @@ def page(exhibit: Exhibit) -> str:
 
 
 def index() -> str:
-    """The first page of the gallery."""
+    """Return the first page of the gallery in Markdown."""
     lines = [
         "# Gallery",
         "",
@@ -320,14 +320,14 @@ def index() -> str:
 
 
 def site_paths() -> list[str]:
-    """The paths of everything that ``site_files`` gives."""
+    """Return the paths of all files that ``site_files`` returns."""
     kinds = (".md", ".svg", "-trace.html", ".fktrace")
     own = [f"gallery/{exhibit.name}{kind}" for exhibit in EXHIBITS for kind in kinds]
     return ["gallery/index.md", "gallery/questions.md", *own]
 
 
 def site_files() -> dict[str, str | bytes]:
-    """Everything of the gallery by its path in the site's sources."""
+    """Return all files of the gallery by their path in the site's sources."""
     found: dict[str, str | bytes] = {
         "gallery/index.md": index(),
         "gallery/questions.md": trace_questions.page(),
@@ -341,7 +341,7 @@ def site_files() -> dict[str, str | bytes]:
 
 
 def main(arguments: list[str]) -> int:
-    """Write the traces and their pages, and have each verified by another process."""
+    """Write the traces and their pages, and verify each trace in another process."""
     if len(arguments) > 1 or any(argument.startswith("-") for argument in arguments):
         print(__doc__, file=sys.stderr)
         return 2

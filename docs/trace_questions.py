@@ -1,8 +1,8 @@
 """Questions "why did this (not) happen", and the page that answers them from recorded runs.
 
-The page of the gallery and tests/tracing/test_why_questions.py have one table, this one.
-A question about something that did not happen is asked of the event at which it happened at last:
-what led to that one had been missing.
+The page of the gallery and tests/tracing/test_why_questions.py share the table of questions here.
+A question about something that did not happen is asked at the event at which it finally happened,
+as the causes of that event had been missing until then.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _LINE_LENGTH = 118
 
 @dataclass(frozen=True)
 class Question:
-    """A question, its place in a run, and what the answer must name, the latest first."""
+    """A question, its place in a run, and texts that the answer must contain, the latest first."""
 
     text: str
     run: str
@@ -29,7 +29,7 @@ class Question:
     names: tuple[str, ...]
     answer: str
     rule: str
-    """The page, and the part of it, that has the rule."""
+    """The page and the section that describe the rule."""
 
 
 RUNS: dict[str, tuple[str, str]] = {
@@ -47,7 +47,7 @@ RUNS: dict[str, tuple[str, str]] = {
     "transaction_timeout": ("transaction_timeout", "3.9"),
     "waiting_for_a_broker": ("waiting_for_a_broker", "3.9"),
 }
-"""Run to its scenario and version. ``open transaction`` is a run from Python."""
+"""Run to its scenario and version. The run ``open transaction`` is made in Python."""
 
 OPEN_TRANSACTION = "open transaction"
 
@@ -263,14 +263,15 @@ QUESTIONS: tuple[Question, ...] = (
 
 @functools.cache
 def trace_of(run: str) -> Trace:
-    """A run, recorded."""
+    """Return the recorded trace of a run."""
     if run == OPEN_TRANSACTION:
         return _open_transaction()
     return record(*RUNS[run])
 
 
 def _open_transaction() -> Trace:
-    """An application is cut off in the middle of a transaction, and another producer goes on."""
+    """Record a run in which an application is isolated during a transaction, and another producer
+    goes on."""
     topics = {"orders": {"assignment": {0: [1, 2, 3]}}}
     with Simulation(3, seed=1, topics=topics, kafka_version="3.9") as simulation:
         application = simulation.transactional_producer(
@@ -292,17 +293,17 @@ def _open_transaction() -> Trace:
 
 
 def answer_to(question: Question) -> list[Event]:
-    """The answer of the tool: the chain of causes."""
+    """Return the answer of ``trace why``: the chain of causes."""
     return trace_of(question.run).why(question.at)
 
 
 def quoted(place: str) -> str:
-    """A place as a shell takes it."""
+    """Quote a place for a shell."""
     return f'"{place}"' if "'" in place else shlex.quote(place)
 
 
 def line_of(event: Event) -> str:
-    """An event in one short line."""
+    """Return an event as one short line."""
     peer = (
         "" if event.peer is None else f" {'<-' if event.kind == 'deliver' else '->'} {event.peer}"
     )
@@ -334,7 +335,7 @@ shorter here: instead of a message's fields they show the leader, role or ISR th
 
 
 def page() -> str:
-    """The page with all questions and their answers."""
+    """Return the page with all questions and their answers in Markdown."""
     parts = [_HEAD]
     for question in QUESTIONS:
         file = f"{question.run.partition(',')[0].replace(' ', '_')}.fktrace"

@@ -1,4 +1,4 @@
-"""Forces an order of events: the follower's fetches are held back, so acks=all has to wait."""
+"""Forces an order of events: the follower's fetches are held, so that acks=all has to wait."""
 
 from __future__ import annotations
 

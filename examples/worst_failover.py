@@ -9,7 +9,7 @@ CONFIG = {"zookeeper.session.timeout.ms": 6000}
 
 
 def outage_ms(seed: int, trace: str | None = None) -> float:
-    """How long partition 0 has no leader after its leader is killed at a moment of its own."""
+    """Return how long partition 0 has no leader after a kill at a time that depends on the seed."""
     with Simulation(seed=seed, topics={"orders": 1}, config=CONFIG) as simulation:
         simulation.run_for(seed * 137)
         victim = simulation.partition("orders", 0).leader

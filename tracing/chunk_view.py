@@ -1,4 +1,4 @@
-"""A view of a trace's chunk that unpacks only the columns it is asked for.
+"""A view of a trace's chunk that unpacks only the columns that are needed.
 
 A question such as "why" goes through hundreds of chunks and needs two events of each. Building all
 events of a chunk takes milliseconds; unpacking a column takes some ten microseconds, and in the two

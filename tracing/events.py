@@ -52,10 +52,10 @@ class TraceError(FakeKafkaError):
 
 
 class Truncated(NamedTuple):
-    """A value of bytes of which the trace kept only the beginning."""
+    """Bytes that were truncated when they were recorded."""
 
     length: int
-    """Length of the original in bytes."""
+    """Number of bytes in the original."""
     head: bytes
 
     def __str__(self) -> str:

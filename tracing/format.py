@@ -49,9 +49,9 @@ _GROWING_BYTES = 1024 * 1024
 
 CONTAINERS_MAX = 3_000_000
 _CONTAINERS_FLOOR, _CONTAINERS_A_BYTE = 10_000, 16
-"""Limits of the lists and maps in a frame, as an empty one takes one byte there and some sixty in
-memory. A run of twenty topics with a hundred idle partitions each has five of them per stored byte,
-a usual run a third of one."""
+"""Limits of the lists and maps in a frame, as an empty one takes one byte in the file but about
+sixty in memory. A run of twenty topics with a hundred idle partitions each has five lists and maps
+per stored byte, a usual run has a third of one."""
 
 
 def encode_frame(kind: int, body: bytes, codec: int) -> bytes:

@@ -72,7 +72,7 @@ def unpack_counted(data: bytes | memoryview, most: int) -> Any:
 
 
 def cut_bytes(length: int, head: bytes) -> msgpack.ExtType:
-    """Return the packed form of a value of which only the head is kept."""
+    """Return the packed form of bytes that are truncated to their head."""
     return msgpack.ExtType(TRUNCATED_CODE, _LENGTH.pack(length) + head)
 
 

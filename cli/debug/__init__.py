@@ -1,1 +1,1 @@
-"""``fakekafka debug``: step through a run, in lines or on the whole terminal."""
+"""``fakekafka debug``: steps through a run, in line mode or on the whole terminal."""

@@ -1,1 +1,1 @@
-"""`fakekafka explore`: random faults, watched by invariants."""
+"""``fakekafka explore``: random faults, under which invariants are checked."""

@@ -1,5 +1,5 @@
-// A browser starts no worker for a page that is opened as a file, and the search runs in a worker.
-// There a hidden frame, which may run scripts beside the page, takes the worker's place.
+// Browsers do not start workers for a page that is opened as a file, but the search needs one.
+// In that case a hidden frame, which can run scripts beside the page, replaces the worker.
 if (location.protocol === 'file:') {
   window.Worker = class extends EventTarget {
     constructor(url) {

@@ -1,6 +1,6 @@
-"""A service of FastStream bills orders while the leader of its topics dies.
+"""A FastStream service bills orders while the leader of its topic dies.
 
-The service is as FastStream's users write it; only its bootstrap server is the simulation's.
+The service is ordinary FastStream code; only its bootstrap server is that of the simulation.
 """
 
 from __future__ import annotations
@@ -35,14 +35,14 @@ async def shop() -> None:
 
 
 def main(seed: int = 1) -> tuple[list[bytes | None], float]:
-    """Return the invoices, and how many virtual seconds it took."""
+    """Run the services under a fault; return the invoices, and the virtual seconds that passed."""
     with Simulation(3, seed=seed, topics={"orders": 1, "invoices": 1}) as simulation:
         simulation.program(billing, name="billing")
         simulation.program(shop, name="shop")
         simulation.run_for(1500)
         simulation.broker("leader:orders-0").kill()
         simulation.wait_for_records("invoices", ORDERS, timeout_s=120)
-        simulation.run_for(10_000)  # time for invoices that were written twice
+        simulation.run_for(10_000)  # to see invoices that are written twice
         invoices = [record.value for record in simulation.records("invoices")]
         return invoices, simulation.now_ms / 1000
 

@@ -1,6 +1,7 @@
-"""The same service with kstreams, killed while it works, and started again.
+"""A kstreams service bills orders; it is killed while it works, and started again.
 
-kstreams looks at the annotations of a stream's function, which must not be texts.
+This file does not postpone annotations: kstreams inspects those of a stream's function, which must
+not be strings.
 """
 
 import asyncio
@@ -27,13 +28,13 @@ async def billing() -> None:
 
 
 def main(seed: int = 1) -> tuple[list[bytes | None], float]:
-    """Return the invoices, and how many virtual seconds it took."""
+    """Run the service under a fault; return the invoices, and the virtual seconds that passed."""
     with Simulation(3, seed=seed, topics={"orders": 1, "invoices": 1}) as simulation:
         simulation.produce("orders", [f"order {number}" for number in range(ORDERS)])
         program = simulation.program(billing, name="billing")
         simulation.wait_for_records("invoices", ORDERS // 2, timeout_s=120)
         program.kill()
-        simulation.run_for(15_000)  # the group forgets the dead member
+        simulation.run_for(15_000)  # so that the group removes the dead member
         program.restart()
 
         def are_billed() -> bool:

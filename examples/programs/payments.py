@@ -1,8 +1,9 @@
 """A payments service in five versions, four of them wrong: it charges and writes invoices.
 
-Two workers read orders, charge for each at a bank, write an invoice and commit. One of them is
-killed while there is work, and started again; then the leader of the invoices dies. `problems`
-says what is wrong afterwards: orders without a charge, charged twice, or without an invoice.
+Two workers read orders, charge for each at a bank, write an invoice and commit. Under half of the
+seeds the leader of the invoices dies; then one of the workers is killed while there is work, and
+started again. `problems` returns what is wrong afterwards: orders without a charge, charged twice,
+or without an invoice.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ ORDERS = 30
 
 
 class Bank:
-    """It charges for an order, and knows again a charge that has a key."""
+    """A bank that charges for orders, and recognises repeated charges with the same key."""
 
     def __init__(self, simulation: Simulation) -> None:
         self._simulation = simulation
@@ -54,7 +55,7 @@ def _producer(linger_ms: int = 0) -> AIOKafkaProducer:
 
 
 async def _commit(consumer: AIOKafkaConsumer) -> None:
-    """Commit what was read; whoever has the partition by now reads it again."""
+    """Commit the records that were read. If that fails, the partition's new owner rereads them."""
     with contextlib.suppress(CommitFailedError):
         await consumer.commit()
 
@@ -74,7 +75,7 @@ async def right(bank: Bank) -> None:
 
 
 async def commits_first(bank: Bank) -> None:
-    """What it has committed and not yet charged for is lost when it dies."""
+    """Commit before charging: when the worker dies in between, the order is lost."""
     async with _consumer() as consumer, _producer() as producer:
         async for record in consumer:
             await _commit(consumer)
@@ -84,7 +85,7 @@ async def commits_first(bank: Bank) -> None:
 
 
 async def commits_by_itself(bank: Bank) -> None:
-    """Automatic commits cover what was read, although tasks still work on it."""
+    """Commit automatically, which covers records that tasks still work on."""
 
     async def work(record: ConsumerRecord, producer: AIOKafkaProducer) -> None:
         order = int(record.value)
@@ -101,7 +102,7 @@ async def commits_by_itself(bank: Bank) -> None:
 
 
 async def does_not_wait(bank: Bank) -> None:
-    """It commits while the invoice waits in the producer's memory for more of them."""
+    """Commit while the invoice still lingers in the producer's memory."""
     async with _consumer() as consumer, _producer(linger_ms=100) as producer:
         async for record in consumer:
             order = int(record.value)
@@ -111,7 +112,7 @@ async def does_not_wait(bank: Bank) -> None:
 
 
 async def charges_without_a_key(bank: Bank) -> None:
-    """After a crash between charge and commit the bank takes the money again."""
+    """Charge without a key: after a crash between charge and commit the bank charges again."""
     async with _consumer() as consumer, _producer() as producer:
         async for record in consumer:
             await bank.charge(int(record.value))
@@ -123,7 +124,7 @@ WRONG = (commits_first, commits_by_itself, does_not_wait, charges_without_a_key)
 
 
 def problems(service: Callable[[Bank], Awaitable[None]], seed: int) -> list[str]:
-    """Run a version under faults whose times the seed decides."""
+    """Run a version under faults at times that the seed determines; return what is wrong."""
     chance = random.Random(seed)
     topics = {"orders": 3, "invoices": 1}
     with Simulation(3, seed=seed, topics=topics) as simulation:

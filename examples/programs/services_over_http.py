@@ -1,6 +1,6 @@
-"""Two services that speak HTTP, cut off from each other: uvicorn serves, httpx asks.
+"""Two services that talk over HTTP, with uvicorn and httpx, and are cut off from each other.
 
-What the services are made of is unchanged; the network between them is the simulation's.
+The libraries are unmodified; only the network between the services is simulated.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from starlette.routing import Route
 
 
 async def payments() -> None:
-    """Take a payment, in 200 ms."""
+    """Serve requests to pay, each of which takes 200 ms."""
 
     async def pay(request: Request) -> JSONResponse:
         await asyncio.sleep(0.2)
@@ -29,7 +29,7 @@ async def payments() -> None:
 
 
 async def shop() -> list[str]:
-    """Pay for ten orders, and say what came of each."""
+    """Pay for ten orders, and return the outcome of each."""
     told = []
     async with httpx.AsyncClient(base_url="http://payments:8080", timeout=1) as client:
         for number in range(10):
@@ -43,7 +43,7 @@ async def shop() -> list[str]:
 
 
 def main(seed: int = 1) -> list[str]:
-    """Cut the payments off for two seconds and a half."""
+    """Run both services, and cut the payments off for two and a half seconds."""
     with Simulation(1, seed=seed) as simulation:
         simulation.program(payments, name="payments")
         simulation.run_for(100)

@@ -1,1 +1,1 @@
-"""Engines that carry out the runs of a batch: here, in processes, on Spark."""
+"""Engines that carry out the runs of a batch: in this process, in several, or on Spark."""

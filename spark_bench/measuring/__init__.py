@@ -1,1 +1,1 @@
-"""Measures of a run, and the bounds within which it has to end."""
+"""Measurements of a run, and the budget within which it has to end."""

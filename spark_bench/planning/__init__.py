@@ -1,1 +1,1 @@
-"""Suites, the plan of a batch, and one run of it."""
+"""Suites, the plan of a batch, and carrying out one of its runs."""

@@ -1,1 +1,1 @@
-"""Reports made of the tables: figures, pages, comparisons."""
+"""Reports made from the tables: figures, pages, comparisons."""

@@ -230,7 +230,7 @@ def _is_endless(row: dict[str, Any]) -> bool:
 
 
 def _proportions(paired: list[tuple[str, Rows]], level: float) -> list[ProportionDifference]:
-    """Return the proportions of which some run has the property; others cannot differ."""
+    """Return the proportions for properties that at least one run has; others cannot differ."""
     groups = list(paired)
     if len(paired) > 1:
         groups.append(("all configurations", [pair for _, rows in paired for pair in rows]))

@@ -1,1 +1,1 @@
-"""The tables of a batch: written while it runs, read afterwards."""
+"""The tables of a batch, which are written while it runs and can be read at any time."""

@@ -1,1 +1,1 @@
-"""Going through a run step by step: breakpoints, the place where one stands, invariants."""
+"""Stopping a run at certain events: breakpoints, invariants, and the check of new events."""

@@ -9,7 +9,7 @@ from .breakpoints import Breakpoint, Watcher
 
 
 class RecorderWatch:
-    """Passes to a watcher every event that a recorder takes in from now on."""
+    """Passes every event recorded from now on to a watcher."""
 
     def __init__(self, recorder: Recorder, watcher: Watcher) -> None:
         self._recorder = recorder

@@ -1,1 +1,1 @@
-"""Traces in the forms of other tools, one module each; ``forms`` names them."""
+"""Export of traces to the formats of other tools, one module each; ``forms`` lists them."""

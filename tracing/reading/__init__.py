@@ -1,1 +1,1 @@
-"""Questions to a recorded run: where, what, why, and the state at a moment."""
+"""Queries on a recorded run: events, places, causes, and the state at a moment."""

@@ -1,1 +1,1 @@
-"""Recording a run: rows as they happen, packed in chunks, written to a file."""
+"""The recording of a run: events as rows, packed into chunks, written to a file."""

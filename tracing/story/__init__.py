@@ -1,1 +1,1 @@
-"""The story of a run, told from its trace."""
+"""The story of a run, derived from its trace."""

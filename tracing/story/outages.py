@@ -207,7 +207,7 @@ class _Partition:
 
 
 class OutageAccount:
-    """Takes in what happens in a run, in order; ``outages`` are those that have ended."""
+    """Takes in the events of a run in order; ``outages`` has the outages that have ended."""
 
     __slots__ = (
         "_controller", "_dead", "_partitions", "_requests", "disturbances", "modelled", "outages",
@@ -550,7 +550,8 @@ class OutageAccount:
     def drop(
         self, time_us: int, sender: str, target: str, message: object, *, was_sent: bool
     ) -> None:
-        """Take in a message that is lost. If no node listened, it has no sending."""
+        """Take in a message that is lost. ``was_sent`` is False if no node listened, so that it was
+        dropped without a sending."""
         if isinstance(message, ProduceRequest):
             if message.acks:
                 for part in message.partitions:

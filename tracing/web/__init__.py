@@ -1,1 +1,1 @@
-"""A trace as a web page: one file with the program and the events in it."""
+"""A trace as a web page: one file that contains the program and the events."""

@@ -23,7 +23,8 @@ _ROLE_PATH = re.compile(r"broker-(\d+)/(.+-\d+)/role")
 _DELETION_PATH = re.compile(r"(zk-\d+)/znodes/admin/delete_topics/([^/]+)")
 _BAND_PATTERNS = "zk-*/znodes/admin/delete_topics/*", "broker-*/*/role"
 DELETED = -1
-"""Stands for the leader while a topic is being deleted or is deleted, as none is missing then."""
+"""Stands for the leader of a partition whose topic is deleted or being deleted, so that the page
+does not show the leader as missing."""
 _SHORT = {"log_end_offset": "leo", "high_watermark": "hw"}
 
 

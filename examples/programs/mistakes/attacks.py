@@ -1,6 +1,7 @@
-"""Faults at times that the seed decides: the services know nothing of them.
+"""Faults at times that the seed determines, without the knowledge of the services.
 
-Each is a function of the simulation and of chance. It does its harm, lets time pass, and repairs.
+Each fault is a function of the simulation and a random generator, which breaks something, lets time
+pass, and repairs it.
 """
 
 from __future__ import annotations
@@ -17,10 +18,10 @@ _EXPLORED_S = 45
 
 
 def attack(simulation: Simulation, *faults: Fault, within_s: float = 1, calm_s: float = 20) -> None:
-    """Let one or two faults happen, and then time pass in which all can end well.
+    """Inject one or two faults, and then let time pass in which the services can recover.
 
-    None comes before a service has connected: one that cannot begin ends, as it should. Under
-    ``fakekafka explore`` the faults come from outside meanwhile.
+    No fault comes before the services have connected, as a service that cannot start should exit.
+    Under ``fakekafka explore`` only time passes, and the explorer injects the faults.
     """
     if simulation.is_explored:
         simulation.run_for(_EXPLORED_S * 1000)
@@ -33,7 +34,7 @@ def attack(simulation: Simulation, *faults: Fault, within_s: float = 1, calm_s: 
 
 
 def killed(program: Any) -> Fault:
-    """It dies, and is started again: at once, or when the group has noticed."""
+    """Return a fault that kills a program and restarts it soon, or after the group has noticed."""
 
     def fault(simulation: Simulation, chance: Random) -> None:
         if not program.is_running:
@@ -46,7 +47,7 @@ def killed(program: Any) -> Fault:
 
 
 def paused(program: Any) -> Fault:
-    """It stands still, for longer than its session lasts or not."""
+    """Return a fault that pauses a program, for longer than its session timeout or not."""
 
     def fault(simulation: Simulation, chance: Random) -> None:
         program.pause()
@@ -57,7 +58,7 @@ def paused(program: Any) -> Fault:
 
 
 def cut_off(program: Any) -> Fault:
-    """It reaches none of the brokers for some seconds."""
+    """Return a fault that cuts a program off from all brokers for some seconds."""
 
     def fault(simulation: Simulation, chance: Random) -> None:
         program.isolate()
@@ -68,7 +69,7 @@ def cut_off(program: Any) -> Fault:
 
 
 def leader_killed(partition: str) -> Fault:
-    """The leader's broker dies; ZooKeeper notices after a while, or at once."""
+    """Return a fault that kills a leader; ZooKeeper notices after a while, or at once."""
 
     def fault(simulation: Simulation, chance: Random) -> None:
         broker = simulation.broker(f"leader:{partition}")
@@ -80,7 +81,7 @@ def leader_killed(partition: str) -> Fault:
 
 
 def answers_lost(program: Any, partition: str) -> Fault:
-    """What the leader answers does not come to a program for some seconds."""
+    """Return a fault that loses a leader's answers to a program for some seconds."""
 
     def fault(simulation: Simulation, chance: Random) -> None:
         broker = simulation.broker(f"leader:{partition}").name
@@ -92,7 +93,7 @@ def answers_lost(program: Any, partition: str) -> Fault:
 
 
 def joined(service: Any, outside: Any) -> Fault:
-    """One more worker is started."""
+    """Return a fault that starts one more worker."""
 
     def fault(simulation: Simulation, chance: Random) -> None:
         simulation.program(service, outside)

@@ -1,8 +1,8 @@
-"""Run the mistakes under many seeds: each wrong version until it is found, each right one always.
+"""Run the mistakes under many seeds: each wrong version until its test fails, right ones always.
 
 ``python examples/programs/mistakes/run.py --seeds 2000 --jobs 2 zombie`` runs one of them, and
-``--seed 13`` tells what its test reports of the wrong version under one seed. It ends with status 1
-if a wrong version is not found, or a right one is.
+``--seed 13`` prints what the test reports about the wrong version under one seed. The status is 1
+if the test of a wrong version passes under all seeds, or that of a right version fails.
 """
 
 from __future__ import annotations
@@ -30,16 +30,16 @@ MISTAKES = (
     "uncommitted_read",
 )
 WRONG_SEEDS = 500
-"""Within so many a wrong version has to be found."""
+"""Number of seeds within which the test of a wrong version must fail."""
 
 Outcome = tuple[int, str, float]
-"""A seed, what is told of it, and seconds of processor time."""
+"""The seed, the failure of the test or an empty text, and seconds of CPU time."""
 
 
 def problems(mistake: str, version: str, seed: int) -> str:
-    """Run the test of a mistake with its service ``wrong`` or ``right``; return what it tells.
+    """Run the test of a mistake with its service ``wrong`` or ``right``; return its failure.
 
-    It runs without a recording first, which is faster.
+    The first run is not recorded, which is faster; a failing one is repeated with a recording.
     """
     told = _run(mistake, version, seed, trace=False)
     return _run(mistake, version, seed, trace=True) if told else ""
@@ -68,9 +68,9 @@ def _outcome(mistake: str, version: str, seed: int) -> Outcome:
 
 
 def judge(mistake: str, version: str, outcomes: Iterable[Outcome]) -> bool:
-    """Print what becomes of one version, and return whether that is right.
+    """Print the outcomes of one version, and return whether they are as expected.
 
-    The wrong one is run until it is found.
+    The wrong version is run until its test fails.
     """
     is_wrong = version == "wrong"
     seeds, spent_s, found = 0, 0.0, []
@@ -103,7 +103,7 @@ def main() -> int:
     for mistake in chosen:
         for version in ("wrong", "right"):
             count = WRONG_SEEDS if version == "wrong" else options.seeds
-            with multiprocessing.Pool(options.jobs) as pool:  # ends what is not needed any more
+            with multiprocessing.Pool(options.jobs) as pool:  # cancels runs no longer needed
                 run = partial(_outcome, mistake, version)
                 outcomes = pool.imap(run, range(1, count + 1))
                 results.append(judge(mistake, version, outcomes))
@@ -111,7 +111,7 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    if "PYTHONHASHSEED" not in os.environ:  # aiokafka keeps topics in sets, whose order follows it
+    if "PYTHONHASHSEED" not in os.environ:  # it decides the order of aiokafka's sets of topics
         os.execve(
             sys.executable, [sys.executable, *sys.argv], {**os.environ, "PYTHONHASHSEED": "0"}
         )

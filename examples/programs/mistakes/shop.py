@@ -1,4 +1,4 @@
-"""What the services of a shop have around them: settings, a bank, a database, a supervisor."""
+"""The environment of a shop's services: settings, a bank, a database, a supervisor."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ CLUSTER: dict[str, Any] = {
         "transaction.state.log.num.partitions": 3,
     },
 }
-"""As in many tests: a dead broker is noticed soon, groups begin at once, internal topics are small.
-Racks keep aiokafka from an order of brokers that differs from process to process."""
+"""Settings of many tests: a dead broker is noticed soon, groups begin at once, internal topics are
+small. With racks aiokafka orders brokers in the same way in every process."""
 
 GROUP: dict[str, Any] = {
     "bootstrap_servers": "kafka:9092",
@@ -32,22 +32,22 @@ GROUP: dict[str, Any] = {
     "metadata_max_age_ms": 10_000,
     "fetch_max_wait_ms": 2000,
 }
-"""Of the consumers. They ask for the leaders every ten seconds, as aiokafka does not ask by itself
-when it wants the first offset of a partition from a broker that no longer leads it."""
+"""Settings of the consumers. They refresh metadata every ten seconds, as aiokafka does not do so on
+its own when it asks a former leader for the first offset of a partition."""
 
 DURABLE: dict[str, Any] = {
     "bootstrap_servers": "kafka:9092",
     "acks": "all",
     "request_timeout_ms": 3000,
 }
-"""Of the producers."""
+"""Settings of the producers."""
 
 
 Service = Callable[["Outside"], Awaitable[None]]
 
 
 class Outside:
-    """What is outside of Kafka: it outlives the workers, and remembers what they asked for."""
+    """The world outside of Kafka, which outlives the workers and remembers their requests."""
 
     def __init__(self, simulation: Simulation) -> None:
         self._simulation = simulation
@@ -60,13 +60,13 @@ class Outside:
         self._simulation.note(text, **values)
 
     async def website(self) -> AsyncIterator[bytes]:
-        """Give the orders of customers, each once."""
+        """Yield the orders of customers, each once."""
         for number in self._customers:
             await asyncio.sleep(0.3)
             yield b"%d" % number
 
     async def think(self) -> None:
-        """Take the time that work takes."""
+        """Sleep for the time that some work takes."""
         await asyncio.sleep(self._chance.uniform(0.1, 0.3))
 
     async def charge(self, order: ConsumerRecord) -> None:
@@ -96,18 +96,18 @@ class Outside:
 
 
 def place(record: Any) -> str:
-    """Return where a record is; nothing else has the same."""
+    """Return the partition and offset of a record, which identify it."""
     return f"{record.partition}/{record.offset}"
 
 
 async def commit(consumer: AIOKafkaConsumer) -> None:
-    """Commit what was read; whoever has the partitions by now reads it again."""
+    """Commit the records that were read. If that fails, the partitions' new owner rereads them."""
     with contextlib.suppress(CommitFailedError):
         await consumer.commit()
 
 
 async def restarted(service: Service, outside: Outside) -> None:
-    """Run a service as a supervisor does, which starts it again when it has failed."""
+    """Run a service like a supervisor, which restarts it after a failure."""
     while True:
         try:
             return await service(outside)

@@ -1,4 +1,4 @@
-"""Automatic commits cover what was read, although it may not be done yet."""
+"""Automatic commits cover records that were read, although they may not be processed yet."""
 
 from __future__ import annotations
 

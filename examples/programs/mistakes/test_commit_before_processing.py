@@ -1,4 +1,4 @@
-"""Commit before processing: what was committed and not yet done is lost in a crash."""
+"""Commit before processing: records that are committed but not processed are lost in a crash."""
 
 from __future__ import annotations
 

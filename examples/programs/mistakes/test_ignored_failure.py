@@ -1,4 +1,4 @@
-"""A failed send is logged and forgotten: what was not sent is committed all the same."""
+"""A failed send is logged and forgotten: the order is committed although nothing was sent."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""No flush on revocation: what waits in memory is read again by the partition's next owner."""
+"""No flush on revocation: the partition's next owner reads records buffered in memory again."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from fakekafka.testing.programs import checks
 from shop import CLUSTER, GROUP, Outside, Service, commit
 
 PATIENT = {**GROUP, "rebalance_timeout_ms": 60_000}
-"""A member may take so long to store and commit when its partitions go, also while a broker dies.
-aiokafka's default is the session's timeout."""
+"""Settings with which a member has a minute to store and commit when its partitions are revoked,
+even if a broker dies meanwhile. aiokafka's default is the session timeout."""
 
 
 class Buffer(ConsumerRebalanceListener):  # type: ignore[misc]
-    """Orders that wait for others, as a table takes many rows at once faster than each."""
+    """A buffer of orders, as inserting many rows at once is faster than inserting each alone."""
 
     def __init__(self, consumer: AIOKafkaConsumer, outside: Outside) -> None:
         self.orders: list[ConsumerRecord] = []

@@ -1,4 +1,4 @@
-"""A retry without idempotence: what failed may have been stored, and is stored again."""
+"""A retry without idempotence: a failed send may have stored the record, which is stored again."""
 
 from __future__ import annotations
 

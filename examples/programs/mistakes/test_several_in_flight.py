@@ -1,4 +1,4 @@
-"""Several sends in flight, each sent again by itself when it has failed: later ones overtake."""
+"""Several sends in flight, each retried on its own when it fails: later ones overtake."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A transaction without read_committed: a reader takes what is taken back afterwards."""
+"""A transaction without read_committed: a reader processes records that are later aborted."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ async def right(outside: Outside) -> None:
 
 
 async def bookkeeper(outside: Outside) -> None:
-    """Copy orders to the ledger, two in a transaction, exactly once."""
+    """Copy orders to the ledger exactly once, two per transaction."""
     async with (
         AIOKafkaProducer(bootstrap_servers="kafka:9092", transactional_id="books") as producer,
         AIOKafkaConsumer(**{**GROUP, "group_id": "books"}, enable_auto_commit=False) as consumer,

@@ -1,4 +1,4 @@
-"""A zombie after a pause: it finishes what it had begun, over what its successor has done."""
+"""A zombie after a pause: it finishes what it had begun, and overwrites its successor's work."""
 
 from __future__ import annotations
 
