@@ -2,8 +2,8 @@
 
 This module has all configurations that a release knows, so that they are described, validated and
 refused as its brokers do; ``config`` lists the ones that have an effect in this package. The table
-``releases/configurations.tsv`` has the declarations in the ``ConfigDef`` of each release; for
-0.10.1, 1.1, 2.8 and 3.9 they were compared with responses of real brokers.
+``releases/configurations.tsv`` has the declarations in the ``ConfigDef`` of each release; real
+brokers of 0.10.1, 1.1, 2.8 and 3.9 describe the same.
 
 A line holds these columns: scope; name; the first release it applies to (empty for the oldest); the
 first release it no longer applies to (empty if there is none); type; default (``\\N`` is null); for

@@ -63,7 +63,7 @@ class LeaderAndIsr:
     isr: tuple[int, ...]
     """Ids of the in-sync replicas, in stored order; never empty once created (2.8)."""
     zk_version: int
-    """Data version of the state znode from which this value was read, or to which written."""
+    """Data version of the state znode that this value was read from or written to."""
     is_recovering: bool = False
     """True after an election from outside the ISR, until the leader proposes an ISR (KIP-704)."""
 

@@ -12,8 +12,8 @@ from .invariant import Invariant, Scene
 
 
 class ReadsArePrefixes(Invariant):
-    """The records that a consumer reads from a partition are a prefix of its log, without gaps,
-    never with different records at an offset, and all of them are still there at the end."""
+    """A consumer reads a prefix of each partition's log: without gaps, always the same record at an
+    offset, and all records that were read are still in the log at the end."""
 
     def __init__(self, scene: Scene) -> None:
         super().__init__(scene)
@@ -90,7 +90,7 @@ class NoDuplicates(Invariant):
 
 
 class TransactionsAreAtomic(Invariant):
-    """Readers of committed records find the records that an application copied in transactions
+    """Readers of committed records find each record that an application copies in transactions
     exactly once and in order, whichever brokers die and however often the application is replaced.
 
     Kafka breaks this promise in two ways. A former group coordinator that does not know yet that it

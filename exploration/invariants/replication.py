@@ -131,7 +131,7 @@ class WeakIsr(_InSync):
 
 class StrongIsr(_InSync):
     """For each broker that presumes to lead a partition, the replicas in the stored ISR have all
-    records below its high watermark, so that an elected leader has all records that were read."""
+    records below its high watermark, so that an elected leader has all that consumers have read."""
 
     def on_offsets(self, replica: SeenReplica, end_before: int, mark_before: int) -> None:
         stored = self.watch.stored.get(replica.where)
@@ -153,7 +153,7 @@ class StrongIsr(_InSync):
 
 
 class LogMatching(Invariant):
-    """A follower goes on only if its log so far is the same as its leader's.
+    """A follower goes on only with a log that is the same as its leader's so far.
 
     The logs are compared when the follower's log grows for the first time after a change of role or
     a truncation of either replica.

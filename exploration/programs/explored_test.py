@@ -76,7 +76,7 @@ class ExploredTest:
         if "caplog" in self.item.fixturenames:
             self._level = logging.NOTSET
         self.spared: frozenset[str] = frozenset({async_tests.NAME} if self._is_program else ())
-        """Names of programs without faults: an async test itself."""
+        """Names of programs that no fault affects: an async test itself."""
 
     # -- pytest --------------------------------------------------------------------------------
 
@@ -94,8 +94,8 @@ class ExploredTest:
             self._output.truncate()
 
     def _configure(self) -> Config:
-        # A failed program may leave clients open, as a killed process does. The garbage collector
-        # issues warnings about them in some later run, which has nothing to do with them.
+        # A failed program may leave clients open, as an exiting process does. The garbage collector
+        # then warns about them in any later run, which has nothing to do with them.
         plugins = ["-p", "no:cacheprovider", "-p", "no:unraisableexception"]
         options = ["-s", "-q", *plugins, self.test]
         has_workers = importlib.util.find_spec("xdist") is not None

@@ -32,8 +32,8 @@ T = TypeVar("T")
 Drawn = Iterator[Step[Any]]
 
 _FIRST_MS = 60
-"""Earliest fault in milliseconds. Programs should have connected by then, as a service that cannot
-start rightly ends."""
+"""Milliseconds before the first fault, in which programs can connect. A service may rightly exit if
+it cannot connect at its start."""
 _COUNTS = (1, 5)
 _PAUSES_MS = (0, 50, 200, 500, 1000, 4000)
 _DOWN_MS = (0, 200, 500, 3000, 12_000)

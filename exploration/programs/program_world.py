@@ -21,7 +21,7 @@ class ProgramWorld(World):
         self.programs: dict[str, Program] = {}
         """Programs that the test or a step has started, by name."""
         self.spared: frozenset[str] = spared
-        """Names of programs without faults: an async test itself."""
+        """Names of programs that no fault affects: an async test itself."""
         self.killed: set[str] = set()
         """Programs that a step has killed and no step has restarted."""
         self.joined: int = 0
@@ -52,7 +52,7 @@ class ProgramWorld(World):
     def scaled(self) -> list[str]:
         """Return the programs that may get another instance, as the test runs several of them.
 
-        None while the test waits for a condition, which may depend on their number.
+        Empty while the test waits for a condition, which may depend on their number.
         """
         if self.simulation.running.waits_for_condition:
             return []

@@ -238,8 +238,8 @@ class Healing:
 
         The leader knows an older version of the partition's state than ZooKeeper, because its ISR
         was written but the answer was lost, and a later controller sends it the same epoch. Before
-        2.7, each of its writes fails (KAFKA-2729); since then, its change counts as pending for
-        ever. The same happens to a change that a former controller has finally refused
+        2.7, each of its writes fails (KAFKA-2729); since then, its change remains pending. So does
+        a change that a former controller has refused for good
         (docs/kafka/isr.md#changes-through-the-controller).
         """
         for topic in self._world.topics():

@@ -27,7 +27,7 @@ STATIC = ("s-1", "s-2")
 
 
 class GroupWorld(World):
-    """A cluster, its group, and the records about the group's members."""
+    """A cluster, its group, and what was observed of the group's members."""
 
     def __init__(
         self, simulation: Simulation, settings: dict[str, Any], keeps_brokers: bool

@@ -173,13 +173,12 @@ class Behaviour:
         self.create_topics_generated: bool = since("2.3", "KAFKA-7832")
         """CreateTopics uses generated classes, which always answer a refusal with a message."""
         self.delete_topics_generated: bool = since("2.3", "KAFKA-8034")
-        """DeleteTopics answers a topic as often as it is named."""
+        """DeleteTopics returns a result for each mention of a topic."""
         self.alter_configs_generated: bool = since("2.6", "KAFKA-9433")
-        """AlterConfigs answers a resource as often as it is named, and answers invalid resource
-        types."""
+        """AlterConfigs returns a result for each mention of a resource, even of an invalid type."""
         self.describe_configs_generated: bool = since("2.7", "KAFKA-9432")
-        """DescribeConfigs answers a resource as often as it is named, and answers invalid resource
-        types."""
+        """DescribeConfigs returns a result for each mention of a resource, even of an invalid
+        type."""
         self.creation_waits_for_deletion: bool = since("3.1", "KAFKA-13175")
         """A topic cannot be created while a topic of its name is queued for deletion."""
         self.deletion_is_tried_when_disabled: bool = before("2.1", "KIP-322")
@@ -195,9 +194,10 @@ class Behaviour:
         self.topic_configs_may_be_null: bool = since("0.11", "KIP-133")
         """A new topic's configuration with a null value can be parsed, and is refused."""
         self.null_topic_config_is_invalid_config: bool = since("3.3", "KAFKA-13863")
-        """A null value of a new topic's configuration is INVALID_CONFIG, not INVALID_REQUEST."""
+        """A null value of a new topic's configuration is refused with INVALID_CONFIG, not
+        INVALID_REQUEST."""
         self.bad_topic_configs_unexpected: bool = before("2.1", "KAFKA-7409")
-        """An invalid value of a new topic's configuration is UNKNOWN_SERVER_ERROR."""
+        """An invalid value of a new topic's configuration is refused with UNKNOWN_SERVER_ERROR."""
         self.unexpected_errors_told: bool = before("2.6", "PR 9030")
         """UNKNOWN_SERVER_ERROR has a message that describes the failure."""
         self.maps_shown_as_hash_maps: bool = since("2.6", "KAFKA-9907")
@@ -278,14 +278,14 @@ class Behaviour:
         self.fetch_generated: bool = since("2.7", "KAFKA-9629")
         """Fetch with an invalid isolation level is answered; before, the connection was closed."""
         self.list_offsets_generated: bool = since("2.7", "KAFKA-9627")
-        """ListOffsets answers a partition as often as it is named, and answers invalid isolation
-        levels."""
+        """ListOffsets returns a result for each mention of a partition, even with an invalid
+        isolation level."""
         self.epoch_offsets_generated: bool = since("2.8", "KAFKA-9630")
-        """OffsetForLeaderEpoch answers a partition as often as it is named."""
+        """OffsetForLeaderEpoch returns a result for each mention of a partition."""
         self.repeated_transaction_partitions_answered_once: bool = before("3.5", "KAFKA-14402")
-        """AddPartitionsToTxn answers a partition once, however often it is named."""
+        """AddPartitionsToTxn returns a single result for a partition, however often it is named."""
         self.repeated_old_commits_answered_once: bool = before("3.5", "KAFKA-14367")
-        """OffsetCommit 0 answers a partition once, however often it is named."""
+        """OffsetCommit 0 returns a single result for a partition, however often it is named."""
         self.unknown_acl_elements_refused: bool = since("2.0", "KAFKA-7011")
         """ACL requests with an unknown operation or type close the connection."""
 
@@ -307,14 +307,14 @@ class Behaviour:
         self.fetch_epoch_fencing: bool = since("2.1", "KIP-320")
         """Fetches carry the leader epoch, and are refused if it differs."""
         self.caught_up_by_previous_fetch: bool = since("0.10.2", "KAFKA-4485")
-        """A follower counts as caught up if it reaches the leader's log end of its previous
+        """A follower is caught up if it reaches the leader's log end offset as of its previous
         fetch."""
         self.caught_up_reset_at_election: bool = since("0.10.2", "KAFKA-4485")
-        """A new leader considers only the members of the ISR caught up."""
+        """A new leader considers only the members of the ISR to be caught up."""
         self.high_watermark_waits_for_joiner: bool = since("0.10.2", "KAFKA-4485")
         """The high watermark also waits for a follower that is about to join the ISR."""
         self.isr_checked_each_lag_time: bool = before("0.10.2", "KAFKA-4485")
-        """Lagging followers are looked for once per ``replica.lag.time.max.ms``, not twice."""
+        """The check for lagging followers runs once per ``replica.lag.time.max.ms``, not twice."""
         self.joiner_must_be_eligible: bool = since("3.3", "KIP-841", "KAFKA-14140")
         """Only a replica on a live broker can join the ISR."""
         self.high_watermark_frozen_under_min_isr: bool = since("3.7", "KIP-966", "KAFKA-15583")
@@ -354,9 +354,10 @@ class Behaviour:
         """A broker halts if its log is ahead of the leader's, unless unclean elections are
         enabled."""
         self.foreign_follower_is_error: bool = before("1.0", "KAFKA-5758")
-        """A fetch of a broker without a replica is UNKNOWN_SERVER_ERROR."""
+        """A fetch by a broker without a replica fails with UNKNOWN_SERVER_ERROR."""
         self.foreign_follower_refused: bool = since("3.3", "KAFKA-13837")
-        """A fetch of a broker without a replica is UNKNOWN_LEADER_EPOCH if it names an epoch."""
+        """A fetch by a broker without a replica fails with UNKNOWN_LEADER_EPOCH if it names an
+        epoch."""
         self.follower_failure_stops_fetcher: bool = before("2.3", "KIP-461")
         """A partition that fails stops its fetcher, and with it the fetcher's other partitions."""
         self.fetch_sessions: bool = since("1.1", "KIP-227")
@@ -378,7 +379,7 @@ class Behaviour:
         # -- records, producers, transactions
 
         self.invalid_record_error: bool = since("2.4", "KIP-467")
-        """An invalid record is INVALID_RECORD; before, CORRUPT_MESSAGE."""
+        """An invalid record is refused with INVALID_RECORD; before, with CORRUPT_MESSAGE."""
         self.zstd_compression: bool = since("2.1", "KIP-110")
         """Records may be compressed with zstd."""
         self.down_conversion_is_lazy: bool = since("2.0", "KIP-283")
@@ -466,10 +467,10 @@ class Behaviour:
         self.find_coordinator_generated: bool = since("2.3", "KAFKA-8056")
         """FindCoordinator returns a message with every error, and answers invalid key types."""
         self.describe_groups_generated: bool = since("2.3", "KAFKA-7922")
-        """DescribeGroups answers a group as often as it is named."""
+        """DescribeGroups returns a result for each mention of a group."""
         self.loading_told_before_ownership: bool = since("2.0", "PR 4788")
-        """A group being loaded is COORDINATOR_LOAD_IN_PROGRESS, even where NOT_COORDINATOR would
-        apply."""
+        """For a group being loaded, COORDINATOR_LOAD_IN_PROGRESS takes precedence over
+        NOT_COORDINATOR."""
         self.dead_group_is_unavailable: bool = since("2.3", "KAFKA-8386")
         """Requests to a removed group fail with COORDINATOR_NOT_AVAILABLE; before,
         UNKNOWN_MEMBER_ID."""
@@ -500,7 +501,7 @@ class Behaviour:
         self.syncs_time_out: bool = since("2.8.1", "KAFKA-12890")
         """A member that does not send SyncGroup in time is removed."""
         self.instance_id_must_be_known: bool = since("3.0", "PR 9958")
-        """A request with an unknown instance id is UNKNOWN_MEMBER_ID."""
+        """A request with an unknown instance id is refused with UNKNOWN_MEMBER_ID."""
         self.assignment_may_be_skipped: bool = since("3.2", "KIP-814")
         """A static leader that rejoins may be told to skip the assignment."""
         self.consumer_groups: bool = since("3.7", "KIP-848")

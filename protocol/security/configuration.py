@@ -136,8 +136,10 @@ class SecurityConfig:
 
     @classmethod
     def of(cls, value: Any) -> SecurityConfig:
-        """Return a configuration given as such, as a mapping of its fields, or as a string of
-        listeners."""
+        """Convert a mapping of fields, or a string of listeners, to a configuration.
+
+        A ``SecurityConfig`` is returned as it is.
+        """
         if isinstance(value, cls):
             return value
         if isinstance(value, str):
