@@ -101,8 +101,8 @@ class _Load(NamedTuple):
 
 LARGE = _Load(FACTORS, sized(4, 1), sized(300_000, 10_000), 1_000_000)
 SMALL = _Load((1, 3), sized(3, 1), sized(60_000, 10_000), 16_384)
-"""Loads with librdkafka's largest batches, and with the Java client's default of 15 records each.
-"""
+"""Loads with librdkafka's largest batches, and with the Java client's default size, for which each
+request has 15 records."""
 
 
 class _Figures:

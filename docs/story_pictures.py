@@ -186,7 +186,7 @@ def _row(
 
 
 def offsets_that_differ(step: StepResult) -> dict[int, set[int]]:
-    """Return the offsets at which each broker that is up has another record than the leader."""
+    """Return the offsets at which each broker that is up has a different record from the leader."""
     leader = step.state.replicas.get(step.state.leader)
     found: dict[int, set[int]] = {}
     if leader is None or leader.role == "off":

@@ -107,7 +107,7 @@ class BatchReader(DataSourceReader):
         self.arrow_schema: Any = to_arrow_schema(schema, timezone="UTC")
 
     def partitions(self) -> list[InputPartition]:
-        """Return the longest runs first, as Spark starts tasks in order; short runs share one."""
+        """Return the longest runs first, as Spark starts tasks in order; short ones share tasks."""
         model = CostModel(self.plan)
         places = {spec.run_id: place for place, spec in enumerate(self.plan.specs)}
         order = model.longest_first(self.plan.specs)

@@ -129,7 +129,7 @@ class Event:
         ``stop``, ``crash``, ``restart``, ``state``, ``fault``, ``note``, ``start``, ``step``,
         ``expire``, ``client_invoke``, ``client_retry``, ``client_ok`` or ``client_fail``."""
         self.actor: str = strings[actor]
-        """The actor at which it happened."""
+        """The actor at which the event happened."""
         self.peer: str | None = None if peer is None else strings[peer]
         """The other end of a message."""
         self.type: str | None = None if type_ is None else strings[type_]

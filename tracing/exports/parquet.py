@@ -33,7 +33,7 @@ SCHEMA = pyarrow.schema(
         ("why", pyarrow.string()),
     ]
 )
-"""``fields`` and ``delta`` are JSON."""
+"""The columns of the table; ``fields`` and ``delta`` are JSON."""
 
 
 def write(trace: StoredTrace, stream: BinaryIO) -> None:

@@ -228,8 +228,8 @@ def fold(chain: list[Event]) -> list[Event]:
 
 
 def _is_repeated(kept: list[Event], event: Event) -> bool:
-    """Return whether a timer fired or a client tried again later in the chain: the last time is
-    enough."""
+    """Return whether the same timer fired, or the same client tried, later in the chain: the last
+    time is enough."""
     return event.kind in _REPEATED and any(
         (later.kind, later.actor, later.type) == (event.kind, event.actor, event.type)
         for later in kept[-2:]

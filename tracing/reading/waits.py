@@ -1,8 +1,8 @@
 """Events with two causes: waits in vain, and partitions that a new controller sets up.
 
 A wait in vain is caused by the event that began it, and by the one that silenced the peer waited
-for. Its recorded cause is the latter. A partition that a new controller sets up is due to that
-controller, and to the earlier creation of the topic.
+for. Its recorded cause is the latter, if there was one. A partition that a new controller sets up
+is due to that controller, and to the earlier creation of the topic.
 """
 
 from __future__ import annotations

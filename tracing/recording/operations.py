@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 _SPAN_MAX = 100_000
-"""Number of events after which an operation counts as ended, as it has no end if its client died.
-"""
+"""Number of events after which an operation counts as ended, as a client that died ends none."""
 _REMEMBERED = 50_000
 """Interval in events at which ended operations are forgotten."""
 
