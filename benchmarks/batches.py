@@ -108,8 +108,8 @@ def _without_place(row: dict[str, Any]) -> dict[str, Any]:
 def _measure_tasks(folder: Path) -> None:
     """Measure Spark's overhead with empty runs, each in a task of its own, and sharing tasks.
 
-    A task's figure is the wall time that it adds to a batch: wall time divided by tasks. As each
-    core carries out one at a time, its time on a core is that times the number of cores.
+    The figure of a task is the wall time of the batch divided by the number of tasks. The time that
+    a task takes on its core is that multiplied by the number of cores, which work in parallel.
     """
     suite = folder / "nothing.py"
     suite.write_text(EMPTY)

@@ -20,7 +20,7 @@ class PastCosts:
     """A regression on the parameters of runs."""
 
     def __init__(self, runs: Iterable[tuple[Mapping[str, Any], float]]) -> None:
-        """``runs`` are parameters and seconds."""
+        """``runs`` are pairs of parameters and seconds."""
         known = [(_features(values), math.log(max(took_s, 1e-6))) for values, took_s in runs]
         self._names = list(dict.fromkeys(name for features, _ in known for name in features))
         count = len(self._names) + 1

@@ -11,7 +11,7 @@ from typing import Any
 from ..events import Event, jsonable
 from ..trace import StoredTrace
 
-_PATH_PARTS = 3  # of a change: path, old value, new value
+_PATH_PARTS = 3  # parts of a change: path, old value, new value
 
 
 def what_is_wrong(trace: StoredTrace) -> str | None:

@@ -503,7 +503,7 @@ class Story:
         before: dict[str, Any],
         state: dict[str, Any],
     ) -> None:
-        """Report that a broker has become the leader of a partition, or has a new ISR as such."""
+        """Report that a broker has become the leader of a partition, or that its ISR changed."""
         broker, epoch = broker_id_of(actor), state.get("leader_epoch")
         if broker is None:
             return
