@@ -224,7 +224,7 @@ class FileJournal:
 def open_storage(directory: Path, server_id: int) -> ZooKeeperStorage:
     """Return the storage of a server, restored from its directory and journaled there from now on.
 
-    Raises ``UnreadableState`` for files that make no sense, and ``OSError``.
+    Raises ``UnreadableState`` for unreadable files, and ``OSError``.
     """
     journal = FileJournal(directory)
     try:

@@ -173,7 +173,8 @@ class BrokerHandle:
         """Shift the wall clock of the broker's machine forward, or back if negative.
 
         The wall clock gives the timestamps of ``LogAppendTime``, offsets, transactions and tokens,
-        and decides what has expired; timeouts and timers do not follow it. Restarts keep the shift.
+        and decides what has expired by date. Timeouts and timers do not follow it. Restarts keep
+        the shift.
         """
         CLOCK_SHIFT.check("shift_ms", shift_ms)
         self._run(lambda: self._process.shift_clock(round(shift_ms)))

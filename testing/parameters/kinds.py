@@ -122,8 +122,8 @@ class Kind:
     schema: Mapping[str, Any]
     """JSON schema of the value."""
     take: Callable[[Any, Context], Any]
-    """Called with a value; returns it as the API has it. Raises ``NotOfKind``, or ``BadArgument``
-    to say more."""
+    """Called with a value and its context; returns the value as the API has it. Raises
+    ``NotOfKind``, or ``BadArgument`` to say more."""
     example: Any = None
     of_text: Callable[[str], Any] = value_of_text
     """Parses the text of an option or a query. A text that cannot be parsed is returned, and
