@@ -1,7 +1,7 @@
 """The leader selectors of Kafka 0.10 (docs/kafka/election.md#selectors), one partition at a time.
 
 A selector returns (new leadership, recipients of LeaderAndIsr) or raises. Log directories play no
-role: before 1.0 a broker could not lose a single one. Kafka's classes are
+role, as before 1.0 a broker did not survive the failure of one. Kafka's classes are
 ``OfflinePartitionLeaderSelector`` and so on; ``NoOpLeaderSelector``, which keeps the current
 leadership, has no function here.
 """
@@ -23,10 +23,11 @@ def select_for_offline(
     live_ids: Collection[int],
     unclean_enabled: bool,
 ) -> Selection:
-    """Select the first assigned replica that is live and in the ISR; else the first live one.
+    """Select the first assigned replica that is live and in the ISR.
 
-    The latter requires unclean election to be enabled. Raises ``NoReplicaOnline`` if no replicas
-    are assigned, if the ISR is dead and unclean election is off, or if all replicas are dead.
+    If there is none and unclean election is enabled, selects the first live one. Raises
+    ``NoReplicaOnline`` if no replicas are assigned, if the ISR is dead and unclean election is
+    disabled, or if all replicas are dead.
     """
     if not assignment:
         raise NoReplicaOnline(f"no replicas are assigned to partition {topic_partition}")

@@ -19,7 +19,7 @@ from ..protocol.values import LeaderAndIsr, TopicPartition, frozen, message
 
 @frozen
 class OfflinePartition:
-    """Elect a leader for a partition without a live one (KIP-460 added ``allow_unclean``)."""
+    """Elects a leader for a partition without a live one (KIP-460 added ``allow_unclean``)."""
 
     allow_unclean: bool = False
     """True to permit a leader outside the ISR whatever the topic's configuration says."""
@@ -30,7 +30,7 @@ class OfflinePartition:
 
 @frozen
 class Reassign:
-    """Elect among the target replicas of a reassignment."""
+    """Elects among the target replicas of a reassignment."""
 
     def __str__(self) -> str:
         return "ReassignPartitionLeaderElectionStrategy"
@@ -38,7 +38,7 @@ class Reassign:
 
 @frozen
 class PreferredReplica:
-    """Elect the first assigned replica and no other."""
+    """Elects the first assigned replica and no other."""
 
     def __str__(self) -> str:
         return "PreferredReplicaPartitionLeaderElectionStrategy"
@@ -46,7 +46,7 @@ class PreferredReplica:
 
 @frozen
 class ControlledShutdown:
-    """Move leadership off brokers that are shutting down."""
+    """Moves leadership off brokers that are shutting down."""
 
     def __str__(self) -> str:
         return "ControlledShutdownPartitionLeaderElectionStrategy"
@@ -226,7 +226,7 @@ def leader_for_controlled_shutdown(
 def _decided(
     current: LeaderAndIsr, leader: int, isr: tuple[int, ...], recovers: bool = False
 ) -> LeaderAndIsr:
-    """Return the next leadership; a mark as recovering stays until an ISR change is proposed."""
+    """Return the next leadership. A recovering leader stays marked until it proposes an ISR."""
     return LeaderAndIsr(
         leader,
         current.leader_epoch + 1,

@@ -89,8 +89,8 @@ def _check_factor(factor: int, added: Assignment) -> None:
 class PartitionAllowance:
     """Number of partitions and replicas that one request may still create.
 
-    Kafka with ZooKeeper has no limit and stays busy until it is done. Its KRaft controller refuses
-    as here (``ReplicationControlManager`` of 3.9, ``MAX_PARTITIONS_PER_BATCH``).
+    Kafka with ZooKeeper has no limit and stays busy until it is done. A KRaft controller has this
+    limit (``ReplicationControlManager`` of 3.9, ``MAX_PARTITIONS_PER_BATCH``).
     """
 
     _REPLICAS_EACH = 10

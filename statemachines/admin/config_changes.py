@@ -323,7 +323,7 @@ def shown_resource(resource: ConfigResource, behaviour: Behaviour) -> str:
 
 
 def wrong_broker(resource: ConfigResource, behaviour: Behaviour) -> str:
-    """Return what the message to a request with a wrong broker id shows as received."""
+    """Return the received broker id as the message about a wrong id shows it."""
     if behaviour.wrong_broker_shown_as_resource:
         return f"{shown_resource(resource, behaviour)}.name"
     return resource.name
@@ -343,7 +343,7 @@ def as_parsed(resource: ConfigResource, behaviour: Behaviour) -> ConfigResource:
 
 
 def broker_id_of(name: str, noun: str) -> int:
-    """Return the broker id that a resource's name is; raises ``KafkaError`` (INVALID_REQUEST)."""
+    """Parse a resource's name as a broker id; raises ``KafkaError`` (INVALID_REQUEST)."""
     digits = name[1:] if name[:1] in ("-", "+") else name
     if not (digits.isascii() and digits.isdecimal()) or len(digits) > 10:
         raise invalid(f"{noun} id must be an integer, but it is: {name}")

@@ -72,8 +72,8 @@ class ConfigValues:
         self._default = config.dynamic_default
         self._static = {**static_texts(config), **(facts or {})}
         self._without_overrides: dict[tuple[bool, bool], tuple[ConfigEntry, ...]] = {}
-        """Cached entries of a topic without overrides, as most are, by (whether synonyms are
-        included, whether documentation is)."""
+        """Cached entries of a topic without overrides, as most topics are, by (include_synonyms,
+        include_documentation)."""
 
     @property
     def _release(self) -> ReleaseConfigs:
@@ -89,8 +89,8 @@ class ConfigValues:
     def synonyms(self, name: str) -> list[Synonym]:
         """Return every value of a broker configuration, the one in force first.
 
-        Values of synonyms that precede all values under its own name are left out; if there is
-        none under its own name, the list is empty (``ConfigHelper.configSynonyms``).
+        Values of synonyms that precede the first value under the configuration's own name are left
+        out; without a value under its own name the list is empty (``ConfigHelper.configSynonyms``).
         """
         names = self._names(name)
         found: list[Synonym] = []

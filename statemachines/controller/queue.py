@@ -53,7 +53,7 @@ class Mailbox(Protocol):
 
 
 _TOLD_MAX = 20
-"""Maximum number of queued events that a recorded run names; it has the number of all."""
+"""Maximum number of queued events recorded by name; the length of the queue is always recorded."""
 
 
 class QueuedEvent:

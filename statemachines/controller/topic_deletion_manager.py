@@ -122,7 +122,7 @@ class TopicDeletionManager:
         await self.resume_deletions()
 
     def mark_topic_ineligible_for_deletion(self, topics: Iterable[str], reason: str) -> None:
-        """Mark the topics that are already queued; the others stay unmarked when queued later."""
+        """Mark topics that are queued already; the call has no effect on topics queued later."""
         if not self.enabled:
             return
         marked = [t for t in topics if t in self.context.topics.topics_to_be_deleted]

@@ -184,7 +184,7 @@ class KnownTopics:
     def partitions_by_replica(
         self, partitions: Iterable[TopicPartition]
     ) -> dict[int, list[TopicPartition]]:
-        """Return the given partitions by broker of each replica; brokers in order of occurrence."""
+        """Group partitions by the brokers of their replicas, in the order the brokers occur."""
         by_broker: dict[int, list[TopicPartition]] = {}
         for topic_partition in partitions:
             for broker_id in self.partition_replica_assignment(topic_partition):
@@ -209,7 +209,7 @@ class KnownTopics:
     def online_and_offline_replicas(
         self,
     ) -> tuple[dict[int, list[TopicPartition]], dict[int, list[TopicPartition]]]:
-        """Return (online, offline): the assigned partitions by broker of each replica."""
+        """Return (online replicas, offline replicas), each as a broker's partitions by its id."""
         online: dict[int, list[TopicPartition]] = {}
         offline: dict[int, list[TopicPartition]] = {}
         for topic_partition, replicas in self.all_assignments():
@@ -305,7 +305,7 @@ class KnownTopics:
         ]
 
     def count_leaderless_partitions(self) -> int:
-        """Count partitions whose leader is not registered, as OfflinePartitionsCount before 2.1.
+        """Count partitions whose leader is not registered, for the gauge of releases before 2.1.
 
         Leaders on failed log directories do not count, nor, since 0.10.2, topics queued for
         deletion.
@@ -322,7 +322,7 @@ class KnownTopics:
     def partition_leaders_on_broker(
         self, broker_id: int, with_queued_topics: bool = False
     ) -> list[TopicPartition]:
-        """Return the partitions with other replicas that the broker leads, without those of topics
+        """Return the partitions with several replicas that the broker leads, except those of topics
         queued for deletion unless ``with_queued_topics``."""
         return [
             tp

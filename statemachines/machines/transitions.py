@@ -40,7 +40,7 @@ class PartitionState(_NamedState):
     ONLINE = 1, "OnlinePartition"
     """The partition has a leader, as far as the controller knows."""
     OFFLINE = 2, "OfflinePartition"
-    """The partition lost its leader and waits for a new one."""
+    """The partition lost its leader, or is about to be deleted."""
     NON_EXISTENT = 3, "NonExistentPartition"
     """The partition was never created, or has been deleted."""
 
@@ -50,7 +50,7 @@ class ReplicaState(_NamedState):
     """States of a replica."""
 
     NEW = 1, "NewReplica"
-    """The replica was created with its partition or by a reassignment; it may only follow."""
+    """The replica was created with its partition or by a reassignment, and cannot lead yet."""
     ONLINE = 2, "OnlineReplica"
     """The replica is assigned, and its broker was sent its role."""
     OFFLINE = 3, "OfflineReplica"

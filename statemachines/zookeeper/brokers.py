@@ -124,8 +124,7 @@ class ZkBrokers:
         raise ZooKeeperError(code, znode_paths.CONTROLLER_EPOCH)
 
     async def _check_own_registration(self, controller_id: int, epoch: int) -> tuple[int, int]:
-        """Return the epoch and version if this broker is the controller; else raise
-        ``ControllerMoved``.
+        """Return (epoch, version) if this broker has won after all; else raise ``ControllerMoved``.
 
         A transaction that is repeated after a lost connection fails if the first try succeeded.
         """

@@ -105,7 +105,7 @@ class Elections:
             parts.event_manager.put(ReplicaLeaderElection(None))
 
     def _leader_of(self, topic_partition: TopicPartition) -> int:
-        """Return the cached leader; raises ``LookupError`` if there is none, like Kafka."""
+        """Return the cached leader; raises ``LookupError`` without leadership, as in Kafka."""
         leadership = self._parts.context.topics.partition_leadership_info(topic_partition)
         if leadership is None:
             raise LookupError(f"{topic_partition} has no leadership")
