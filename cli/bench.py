@@ -73,13 +73,13 @@ def run(
     suite: str = typer.Argument(help="name of a suite, or a file: .toml or .py"),
     runs: int | None = typer.Option(None, help="seeds for each configuration"),
     engine: str = typer.Option(
-        "auto", help="spark, process or serial; auto: spark where it can run, else process"
+        "auto", help="spark, process or serial; auto: spark if it is available, else process"
     ),
     out: Path | None = typer.Option(
         None, "--out", "-o", help="directory for the tables, as Parquet"
     ),
     overwrite: bool = typer.Option(False, "--overwrite", help="replace the tables in --out"),
-    resume: bool = typer.Option(False, "--resume", help="go on with the batch in --out"),
+    resume: bool = typer.Option(False, "--resume", help="continue the batch in --out"),
     seed: int = typer.Option(0, help="first seed; they count up"),
     workers: int | None = typer.Option(None, help="worker processes (default: all cores)"),
     settings: list[str] = typer.Option([], "--set", help="parameter=value, repeatable"),
@@ -94,7 +94,7 @@ def run(
     master: str | None = typer.Option(None, help="Spark's master, such as spark://host:7077"),
     conf: list[str] = typer.Option([], "--conf", help="name=value for Spark, repeatable"),
     costs_from: Path | None = typer.Option(
-        None, help="tables of an earlier batch, to know which runs are long"
+        None, help="tables of an earlier batch, used to start long runs first"
     ),
     as_json: bool = typer.Option(False, "--json", help="machine-readable"),
 ) -> None:
@@ -216,7 +216,7 @@ def trace(
 
 @app.command("report")
 def make_report(
-    directory: Path = typer.Argument(help="what --out of bench run named"),
+    directory: Path = typer.Argument(help="directory given to bench run --out"),
     out: Path | None = typer.Option(
         None, "--out", "-o", help="the page (default: report.html in the directory)"
     ),
@@ -239,15 +239,15 @@ def make_report(
 @app.command("compare")
 def compare_batches(
     before: Path = typer.Argument(help="directory of a batch"),
-    after: Path = typer.Argument(help="directory of another one"),
+    after: Path = typer.Argument(help="directory of another batch"),
     fail_over: float | None = typer.Option(
         None,
-        help="exit with 1 when something is surely worse by more per cent than this, surely more "
-        "runs do not come to their end, or promises are broken that were kept",
+        help="exit with 1 if a value is significantly worse by more than this percentage, if "
+        "significantly more runs do not end, or if promises are broken that were kept",
     ),
     as_json: bool = typer.Option(False, "--json", help="machine-readable"),
 ) -> None:
-    """Compare two batches run by run with the same seeds; print the certain differences."""
+    """Compare two batches run by run with the same seeds; print the significant differences."""
     from ..spark_bench.reports.compare import compare
     from ..spark_bench.reports.source import ReportSource
     from .comparison_table import comparison_data, print_comparison

@@ -18,15 +18,15 @@ if TYPE_CHECKING:
     from typer.core import TyperCommand, TyperGroup
 
 COMMANDS: dict[str, str] = {
-    "demo": "A minute's tour: a client, a killed leader, nothing lost, a batch of simulations.",
+    "demo": "A one-minute tour: a client, a killed leader, nothing lost, a batch of simulations.",
     "serve": "Run a cluster for clients in any language.",
     "run": "Run a scenario in virtual time and record it.",
     "trace": "Ask questions about a recorded run: show, grep, at, why, watch, diff, verify, story.",
     "debug": "Step through a run: forward, back, to breakpoints; inject faults.",
     "scenarios": "List the scenarios and stories that run by name.",
     "bench": "Run batches of simulated clusters.",
-    "explore": "Look for broken promises: random faults in virtual time, watched by invariants.",
-    "questions": "Nine questions about leader election, each answered and shown in runs.",
+    "explore": "Search for broken promises: random faults in virtual time, checked by invariants.",
+    "questions": "Answer nine questions about leader election, each demonstrated by runs.",
 }
 """Name of each command to its line in ``fakekafka --help``, in the order shown."""
 

@@ -21,7 +21,7 @@ _WIDTH_WITHOUT_TERMINAL = 110
 def command(
     questions: list[int] = typer.Option([], "--question", help="1 to 9, repeatable; default all"),
     versions: list[str] = typer.Option(
-        [], "--kafka-version", help="emulated version, repeatable; default all that are judged"
+        [], "--kafka-version", help="emulated version, repeatable; default all judged releases"
     ),
     as_json: bool = typer.Option(False, "--json", help="machine-readable"),
 ) -> None:

@@ -43,12 +43,14 @@ def command(
     scenario: Path = typer.Argument(..., help="a TOML file, or a name of `fakekafka scenarios`"),
     seed: int | None = typer.Option(None, help="seed; the scenario's own by default"),
     kafka_version: str | None = typer.Option(
-        None, help="emulated version; a story is run for all of its versions by default"
+        None, help="emulated version; a story runs for all of its versions by default"
     ),
     output: Path | None = typer.Option(
-        None, "--out", "-o", help="file to record to, .fktrace; of a story one a version"
+        None, "--out", "-o", help="file to record to, .fktrace; one file per version for a story"
     ),
-    settings: list[str] = typer.Option([], "--set", help="key=value over the file, repeatable"),
+    settings: list[str] = typer.Option(
+        [], "--set", help="key=value overriding the file, repeatable"
+    ),
     as_json: bool = typer.Option(False, "--json", help="machine-readable"),
 ) -> None:
     """Run a scenario. The exit status is 1 if an expectation or a promise is broken."""

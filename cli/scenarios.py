@@ -11,7 +11,7 @@ import typer
 
 def command(
     name: Annotated[
-        str | None, typer.Argument(help="print this one's file, to begin one's own from")
+        str | None, typer.Argument(help="print the file of this scenario, as a start for your own")
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="machine-readable")] = False,
 ) -> None:

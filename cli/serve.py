@@ -195,7 +195,7 @@ def command(
     first_broker_id: int = typer.Option(1, help="id of the first broker; the others follow"),
     racks: str | None = typer.Option(None, help="rack of each broker: a,b,a"),
     host: str = typer.Option("127.0.0.1", help="address to listen on"),
-    advertised_host: str | None = typer.Option(None, help="host that clients are told"),
+    advertised_host: str | None = typer.Option(None, help="host advertised to clients"),
     port: str | None = typer.Option(None, help="port of the first broker, or of each: 9092,9094"),
     listener: list[str] = typer.Option([], help="NAME:PROTOCOL[:PORTS], repeatable"),
     user: list[str] = typer.Option([], help="NAME:PASSWORD of a SASL user, repeatable"),
@@ -205,20 +205,18 @@ def command(
     kafka_version: str = typer.Option("3.9", help="0.10.1 to 3.9, such as 2.4"),
     zookeepers: int = typer.Option(1, help="number of ZooKeeper servers"),
     zookeeper_port: str | None = typer.Option(None, help="serve ZooKeeper clients; 0 picks a port"),
-    data_dir: Path | None = typer.Option(
-        None, help="directory that keeps logs and ZooKeeper's state"
-    ),
-    trace: Path | None = typer.Option(None, help="record what happens to this file"),
+    data_dir: Path | None = typer.Option(None, help="directory for logs and ZooKeeper's state"),
+    trace: Path | None = typer.Option(None, help="record the run to this file"),
     ready_file: Path | None = typer.Option(None, help="JSON written once the cluster serves"),
     control_port: int | None = typer.Option(None, help="serve the control API; 0 picks a port"),
-    control_host: str = typer.Option("127.0.0.1", help="where the control API listens"),
+    control_host: str = typer.Option("127.0.0.1", help="address of the control API"),
     memory: str | None = typer.Option(
-        None, help="what records may take, as 1G; above it the oldest ones are deleted"
+        None, help="memory limit for records, as 1G; beyond it the oldest are deleted"
     ),
-    log: str = typer.Option("info", help="what standard error tells: info, debug or off"),
+    log: str = typer.Option("info", help="level of the log on standard error: info, debug or off"),
     log_format: str = typer.Option("auto", help="rich, plain or json; auto: rich on a terminal"),
     exit_with_parent: bool = typer.Option(
-        False, "--exit-with-parent", help="end when the process that started this one is gone"
+        False, "--exit-with-parent", help="exit when the process that started this one has ended"
     ),
 ) -> None:
     """Serve a cluster until interrupted, on 127.0.0.1 by default."""

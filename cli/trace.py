@@ -223,7 +223,7 @@ def watch(
 def why(
     file: File,
     seq: Seq,
-    every: Annotated[bool, typer.Option("--all", help="every step, sendings included")] = False,
+    every: Annotated[bool, typer.Option("--all", help="every step, including sends")] = False,
     verbose: Verbose = 0,
     as_json: Json = False,
 ) -> None:

@@ -29,7 +29,7 @@ File = Annotated[Path, typer.Argument(help="a .fktrace file")]
 Seq = Annotated[
     str,
     typer.Argument(
-        help="an event such as 1234 or #1234, a time such as 9.5s, or what happens there: "
+        help="an event such as 1234 or #1234, a time such as 9.5s, or a breakpoint: "
         "'last change broker-1/orders-0/isr', 'kind == expire'"
     ),
 ]

@@ -23,7 +23,7 @@ def slice_(
     out: Annotated[Path, typer.Option("-o", "--out", help="the smaller trace")],
     actor: Annotated[
         list[str] | None,
-        typer.Option(help="only events that this actor handles, sends or gets; repeatable"),
+        typer.Option(help="only events that this actor handles, sends or receives; repeatable"),
     ] = None,
     time: Annotated[str | None, typer.Option(help="a span such as 1.5s:2s")] = None,
 ) -> None:
@@ -70,7 +70,7 @@ def _span(text: str | None) -> tuple[int | None, int | None]:
 @app.command()
 def export(
     file: File,
-    to: Annotated[str, typer.Option("--to", help=f"the form: {', '.join(FORMS)}")] = "text",
+    to: Annotated[str, typer.Option("--to", help=f"the format: {', '.join(FORMS)}")] = "text",
     out: Annotated[
         Path | None, typer.Option("-o", "--out", help="default: standard output")
     ] = None,
@@ -97,7 +97,7 @@ def html_(
     file: File,
     out: Annotated[Path, typer.Option("-o", "--out", help="the page, such as run.html")],
     compare: Annotated[
-        Path | None, typer.Option(help="another .fktrace file, to be shown beside it")
+        Path | None, typer.Option(help="another .fktrace file to show beside it")
     ] = None,
 ) -> None:
     """Write the trace as a web page: one file that opens in any browser, without a network."""

@@ -24,7 +24,7 @@ def command(
     seed: Annotated[int | None, typer.Option(help="seed of a scenario")] = None,
     kafka_version: Annotated[str | None, typer.Option(help="emulated version")] = None,
     settings: Annotated[
-        list[str] | None, typer.Option("--set", help="key=value over the file, repeatable")
+        list[str] | None, typer.Option("--set", help="key=value overriding the file, repeatable")
     ] = None,
     breakpoints: Annotated[
         list[str] | None,

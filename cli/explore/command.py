@@ -40,21 +40,19 @@ _VERSION = "3.9"
 @app.callback()
 def explore(
     context: typer.Context,
-    runs: int = typer.Option(1000, help="how many"),
-    budget: str | None = typer.Option(None, help="how long at most: 90s, 10m, 2h"),
+    runs: int = typer.Option(1000, help="number of runs"),
+    budget: str | None = typer.Option(None, help="maximum time: 90s, 10m, 2h"),
     kafka_version: str = typer.Option(_VERSION, help="emulated version"),
-    seed: int = typer.Option(1, help="of the first run; the others count up"),
+    seed: int = typer.Option(1, help="seed of the first run; the others count up"),
     target: str | None = typer.Option(
-        None, help="attack only this: cluster, groups, consumer-groups or exactly-once"
+        None, help="attack only: cluster, groups, consumer-groups or exactly-once"
     ),
-    invariants: str | None = typer.Option(
-        None, help="watch only these, with commas between: TypeOk,StrongIsr"
-    ),
+    invariants: str | None = typer.Option(None, help="check only these promises: TypeOk,StrongIsr"),
     engine: str = typer.Option("auto", help="auto, spark, process or serial"),
-    jobs: int | None = typer.Option(None, "--jobs", "-j", help="runs at a time; default all cores"),
+    jobs: int | None = typer.Option(None, "--jobs", "-j", help="parallel runs; default all cores"),
     out: Path | None = typer.Option(None, "--out", "-o", help="directory for runs and finds"),
-    resume: bool = typer.Option(False, "--resume", help="go on with the exploration in --out"),
-    shrink: bool = typer.Option(True, help="make each find as short as possible"),
+    resume: bool = typer.Option(False, "--resume", help="continue the exploration in --out"),
+    shrink: bool = typer.Option(True, help="shorten each find as far as possible"),
 ) -> None:
     """Look for broken promises: random clusters, clients and faults in virtual time.
 
@@ -118,13 +116,13 @@ def _tell(found: ClusterExploration, out: Path | None, *, shrinks: bool) -> list
 
 @app.command("replay")
 def replay(
-    file: str | None = typer.Argument(None, help="a history that was kept, or a test"),
-    target: str = typer.Option("cluster", help="what is attacked"),
+    file: str | None = typer.Argument(None, help="a saved history, or a test"),
+    target: str = typer.Option("cluster", help="the part that is attacked"),
     kafka_version: str = typer.Option(_VERSION, help="emulated version"),
-    seed: int = typer.Option(1, help="decides the cluster, and the steps where none are given"),
-    steps: str | None = typer.Option(None, help="what is done, with semicolons between"),
+    seed: int = typer.Option(1, help="determines the cluster, and the steps unless given"),
+    steps: str | None = typer.Option(None, help="the steps, separated by semicolons"),
     trace: Path | None = typer.Option(None, help="record the run to this file"),
-    shrink: bool = typer.Option(False, help="leave out what the first violation does not need"),
+    shrink: bool = typer.Option(False, help="remove steps that the first violation does not need"),
 ) -> None:
     """Run one history and report what happens in it.
 
