@@ -10,6 +10,7 @@ import copy
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from ..protocol.errors import FakeKafkaError, UsageError
@@ -90,8 +91,11 @@ class _Search:
         before = len(self.dropped)
         for name in ("faults", "workload", "expect"):
             self._drop_entries(name)
-        for changed, about in list(_simpler(self.values)):
-            self._keep_if_broken(changed, about)
+        for reduce, about in list(_reductions(self.values)):
+            # From the values as they are by now: what was left out before stays out.
+            changed = reduce(self.values)
+            if changed != self.values:
+                self._keep_if_broken(changed, about)
         return len(self.dropped) > before
 
     def _drop_entries(self, name: str) -> None:
@@ -127,22 +131,29 @@ def _described(entry: Values) -> str:
     return " ".join(words) or "one"
 
 
-def _simpler(values: Values) -> Iterator[tuple[Values, str]]:
-    """Yield each scenario that lacks a setting of the network or the costs, or has one key of a
-    workload or a fault reduced."""
+def _reductions(values: Values) -> Iterator[tuple[Callable[[Values], Values], str]]:
+    """Yield a reduction and its description for each setting of the network or the costs, and for
+    each key of a workload or a fault that can be reduced."""
     for name in ("network", "costs"):
         if name in values:
-            yield {key: value for key, value in values.items() if key != name}, name
+            yield partial(_without, name), name
     for name in ("workload", "faults"):
         for place, entry in enumerate(values.get(name, ())):
             for key, less in _SMALLER.items():
-                if key not in entry or entry[key] == less:
-                    continue
-                changed = copy.deepcopy(values)
-                small = changed[name][place]
-                if less is None:
-                    small.pop("times", None)
-                    small.pop("every_ms", None)
-                else:
-                    small[key] = less
-                yield changed, f"{key} of {_described(entry)}"
+                if key in entry and entry[key] != less:
+                    yield partial(_reduced, name, place, key), f"{key} of {_described(entry)}"
+
+
+def _without(name: str, values: Values) -> Values:
+    return {key: value for key, value in values.items() if key != name}
+
+
+def _reduced(name: str, place: int, key: str, values: Values) -> Values:
+    changed = copy.deepcopy(values)
+    entry = changed[name][place]
+    if _SMALLER[key] is None:  # repetitions need both keys
+        entry.pop("times", None)
+        entry.pop("every_ms", None)
+    else:
+        entry[key] = _SMALLER[key]
+    return changed

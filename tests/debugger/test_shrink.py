@@ -58,6 +58,13 @@ def test_only_what_breaks_the_promise_is_left() -> None:
     assert any("pause" in line for line in told)
 
 
+def test_each_part_is_left_out_once() -> None:
+    """What one attempt left out does not come back with the next one."""
+    result = shrink(SCENARIO + "[costs]\nbroker_request_ms = 0.01\n", None, 5)
+    assert len(set(result.dropped)) == len(result.dropped)
+    assert {"network", "costs"} <= set(result.dropped)
+
+
 def test_what_cannot_be_shrunk_is_said() -> None:
     """A run without a broken promise, and a story."""
     kept = SCENARIO.replace('that = "alive(1)"', 'that = "alive(2)"')
