@@ -1,4 +1,4 @@
-"""Where new replicas go (docs/kafka/topics.md#replica-assignment)."""
+"""Assignment of new replicas to brokers (docs/kafka/topics.md#replica-assignment)."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def racks_of(brokers: list[BrokerRack], replicas: Sequence[int]) -> list[str | N
 
 
 def test_ten_partitions_on_five_brokers() -> None:
-    """CP-107: the shift grows by one at every round over the brokers."""
+    """CP-107: the shift grows by one with every round over the brokers."""
     expected = {
         0: (0, 1, 2),
         1: (1, 2, 3),
@@ -64,7 +64,7 @@ def test_ten_partitions_on_five_brokers() -> None:
 
 
 def test_brokers_are_used_in_the_order_given() -> None:
-    """Without racks the caller's order counts."""
+    """Without racks, the order of the brokers is the caller's."""
     brokers: list[BrokerRack] = [(9, None), (3, None), (5, None)]
     assert assign_replicas_to_brokers(brokers, 2, 2, 0) == {0: (9, 3), 1: (3, 5)}
 
@@ -77,7 +77,7 @@ def test_rack_alternated_lists() -> None:
 
 
 def test_seven_partitions_over_three_racks() -> None:
-    """CP-97: the worked table of the reference."""
+    """CP-97: the worked example of the reference."""
     expected = {
         0: (0, 3, 1),
         1: (3, 1, 5),
@@ -147,7 +147,7 @@ def test_fewer_replicas_than_racks_are_on_distinct_racks() -> None:
 
 
 def test_a_single_rack_is_as_good_as_none() -> None:
-    """CP-104: every broker leads once, nobody twice in a partition."""
+    """CP-104: every broker leads once, and no broker is in a partition twice."""
     brokers: list[BrokerRack] = [(broker_id, "only") for broker_id in range(6)]
     assignment = assign_replicas_to_brokers(brokers, 6, 3, rng=random.Random(5))
     assert all(len(set(r)) == 3 for r in assignment.values())
@@ -163,14 +163,14 @@ def test_skewed_racks_never_repeat_a_broker() -> None:
 
 @pytest.mark.parametrize("replication_factor", [0, 6])
 def test_impossible_replication_factors(replication_factor: int) -> None:
-    """CP-106: none, or more than brokers."""
+    """CP-106: a factor of 0, or more replicas than brokers."""
     with pytest.raises(KafkaError) as refused:
         assign_replicas_to_brokers(plain(5), 10, replication_factor, 0)
     assert refused.value.code == ErrorCode.INVALID_REPLICATION_FACTOR
 
 
 def test_errors_are_checked_in_kafkas_order() -> None:
-    """Partitions before replication factor before racks."""
+    """The number of partitions, then the replication factor, then racks."""
     with pytest.raises(KafkaError) as refused:
         assign_replicas_to_brokers([(0, "a"), (1, None)], 0, 0)
     assert refused.value.code == ErrorCode.INVALID_PARTITIONS
@@ -203,20 +203,20 @@ def test_rack_modes() -> None:
 
 
 def test_added_partitions_continue_after_partition_zeros_leader() -> None:
-    """CP-92: p0=[1,2] on four brokers, grown to three partitions."""
+    """CP-92: partition 0 on [1, 2] of four brokers, grown to three partitions."""
     added = assign_added_partitions({0: (1, 2)}, plain(4), 2)
     assert added == {1: (2, 0), 2: (3, 1)}
 
 
 def test_added_partitions_of_fully_replicated_topics_rotate_leaders() -> None:
-    """CP-93: p0=[2,3,0,1] grown to seven."""
+    """CP-93: partition 0 on [2, 3, 0, 1], grown to seven partitions."""
     added = assign_added_partitions({0: (2, 3, 0, 1)}, plain(4), 6)
     assert [replicas[0] for replicas in added.values()] == [3, 0, 1, 2, 3, 0]
     assert all({0, 1, 2, 3} == set(replicas) for replicas in added.values())
 
 
 def test_added_partitions_start_at_the_next_broker_if_the_leader_is_gone() -> None:
-    """The first broker whose id is not below the leader's, or the first one at all."""
+    """They start at the first broker whose id is not below the leader's, or at the first broker."""
     brokers: list[BrokerRack] = [(0, None), (2, None), (4, None)]
     assert assign_added_partitions({0: (1,)}, brokers, 1) == {1: (4,)}
     assert assign_added_partitions({0: (9,)}, brokers, 1) == {1: (2,)}
@@ -236,7 +236,7 @@ def test_a_topic_without_partition_zero_cannot_grow() -> None:
 def test_any_racked_cluster_gets_valid_assignments(
     rack_names: list[str], partitions: int, data: st.DataObject
 ) -> None:
-    """No broker twice in a partition, and as many racks as there can be."""
+    """No broker is in a partition twice, and replicas are on as many racks as possible."""
     brokers: list[BrokerRack] = list(enumerate(rack_names))
     factor = data.draw(st.integers(1, len(brokers)))
     rng = random.Random(data.draw(st.integers(0, 1000)))

@@ -16,7 +16,7 @@ TP = TopicPartition("t", 0)
 
 
 def test_the_offline_selector_prefers_live_isr_members_in_assignment_order() -> None:
-    """Epoch and version each rise by one; the ISR loses its dead members."""
+    """Leader epoch and version each rise by one, and dead members leave the ISR."""
     selected = select_for_offline(TP, LeaderAndIsr(3, 4, (3, 2, 1), 6), (3, 1, 2), (1, 2), False)
 
     assert (LeaderAndIsr(1, 5, (2, 1), 7), (1, 2)) == selected
@@ -40,20 +40,20 @@ def test_the_offline_selector_falls_back_to_any_live_replica_if_permitted() -> N
 def test_the_offline_selector_says_why_nobody_can_lead(
     replicas: tuple[int, ...], live: tuple[int, ...], unclean: bool, reason: str
 ) -> None:
-    """Three distinct reasons, one exception."""
+    """There are three reasons, all reported by the same exception type."""
     with pytest.raises(NoReplicaOnline, match=reason):
         select_for_offline(TP, LeaderAndIsr(1, 0, (1,), 0), replicas, live, unclean)
 
 
 def test_the_reassigned_selector_looks_at_the_new_replicas_only() -> None:
-    """The ISR stays, all new replicas are told."""
+    """The ISR stays, and all new replicas get LeaderAndIsr."""
     selected = select_for_reassignment(TP, LeaderAndIsr(1, 0, (1, 4), 0), (3, 4), (1, 4))
 
     assert (LeaderAndIsr(4, 1, (1, 4), 1), (3, 4)) == selected
 
 
 def test_the_reassigned_selector_passes_over_the_dead_and_those_out_of_sync() -> None:
-    """The first one that is neither leads, whatever its place in the list."""
+    """The first replica that is live and in sync leads, whatever its position in the list."""
     current = LeaderAndIsr(1, 0, (1, 3, 5), 0)
 
     selected, _ = select_for_reassignment(TP, current, (3, 4, 5), (1, 4, 5))
@@ -67,7 +67,7 @@ def test_the_reassigned_selector_passes_over_the_dead_and_those_out_of_sync() ->
 def test_the_reassigned_selector_distinguishes_an_empty_list(
     reassigned: tuple[int, ...], reason: str
 ) -> None:
-    """Nothing to choose from reads differently from nobody suitable."""
+    """The message for an empty list differs from that for a list without an eligible replica."""
     with pytest.raises(NoReplicaOnline, match=reason):
         select_for_reassignment(TP, LeaderAndIsr(1, 0, (1,), 0), reassigned, (1, 3))
 
@@ -80,7 +80,7 @@ def test_the_preferred_selector_elects_the_first_replica() -> None:
 
 
 def test_the_preferred_selector_judges_by_the_cache_whether_it_is_needed() -> None:
-    """Even if ZooKeeper says otherwise."""
+    """Even if the leader in ZooKeeper differs."""
     with pytest.raises(LeaderElectionNotNeeded):
         select_preferred(TP, LeaderAndIsr(2, 3, (2, 1), 4), (1, 2), (1, 2), 1)
 
@@ -89,13 +89,13 @@ def test_the_preferred_selector_judges_by_the_cache_whether_it_is_needed() -> No
 def test_the_preferred_selector_takes_nobody_else(
     live: tuple[int, ...], isr: tuple[int, ...]
 ) -> None:
-    """Dead, or not in sync: no election."""
+    """If the preferred replica is dead or not in sync, there is no election."""
     with pytest.raises(StateChangeFailed):
         select_preferred(TP, LeaderAndIsr(2, 0, isr, 0), (1, 2), live, 2)
 
 
 def test_the_controlled_shutdown_selector_tells_the_leaving_broker_too() -> None:
-    """Recipients are live or shutting down; the ISR loses who leaves."""
+    """LeaderAndIsr goes to live brokers and those shutting down; the latter leave the ISR."""
     current = LeaderAndIsr(1, 0, (1, 2), 0)
 
     selected = select_for_controlled_shutdown(TP, current, (1, 2, 3), (1, 2), (1,))
@@ -104,6 +104,6 @@ def test_the_controlled_shutdown_selector_tells_the_leaving_broker_too() -> None
 
 
 def test_the_controlled_shutdown_selector_fails_when_all_of_the_isr_leaves() -> None:
-    """StateChangeFailed, not NoReplicaOnline."""
+    """The error is StateChangeFailed, not NoReplicaOnline."""
     with pytest.raises(StateChangeFailed, match="shutting down"):
         select_for_controlled_shutdown(TP, LeaderAndIsr(1, 0, (1,), 0), (1, 2), (1, 2), (1,))

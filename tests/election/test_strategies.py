@@ -50,10 +50,8 @@ def test_offline_election_takes_the_first_live_in_sync_replica(
     unclean: bool,
     expected: tuple[int | None, bool],
 ) -> None:
-    """First live ISR member in assignment order; only then, if permitted, any live replica.
-
-    CP-37, CP-38, CP-39.
-    """
+    """The first live ISR member in assignment order leads; without one, if permitted, any live
+    replica. CP-37, CP-38, CP-39."""
     assert expected == offline_partition_leader_election(assignment, isr, live, unclean)
 
 
@@ -90,7 +88,7 @@ def test_preferred_election_takes_the_first_replica_or_nobody(
 
 
 def test_preferred_election_of_an_unassigned_partition_finds_nobody() -> None:
-    """No replicas, no preferred one."""
+    """Without replicas there is no preferred replica."""
     assert preferred_replica_partition_leader_election([], [1], {1}) is None
 
 
@@ -111,13 +109,13 @@ def test_controlled_shutdown_election_takes_who_stays(
 
 
 def test_controlled_shutdown_election_takes_no_one_who_is_not_there() -> None:
-    """A member of the ISR whose broker is dead is passed over."""
+    """An ISR member on a dead broker is passed over."""
     chosen = controlled_shutdown_partition_leader_election([2, 3, 4], [2, 3, 4], {2, 4}, {2})
     assert chosen == 4
 
 
 def test_candidates_are_tried_in_the_order_of_the_assignment() -> None:
-    """The ISR has the order in which its members came."""
+    """The order of the ISR, in which its members joined, does not matter."""
     assigned, isr, live = [1, 2, 3], [3, 2], {2, 3}
     assert controlled_shutdown_partition_leader_election(assigned, isr, live, {1}) == 2
     assert reassign_partition_leader_election(assigned, isr, live) == 2
@@ -125,7 +123,7 @@ def test_candidates_are_tried_in_the_order_of_the_assignment() -> None:
 
 
 def test_a_clean_offline_election_drops_all_dead_isr_members_in_isr_order() -> None:
-    """The new ISR keeps the old one's order and loses every dead member at once."""
+    """The new ISR keeps the order of the old one, without its dead members."""
     stored = LeaderAndIsr(1, 7, (4, 3, 2, 1), zk_version=9)
 
     [result] = leader_for_offline([(TP, stored, False)], replicas(1, 2, 3, 4), online(2, 4))
@@ -136,7 +134,7 @@ def test_a_clean_offline_election_drops_all_dead_isr_members_in_isr_order() -> N
 
 
 def test_an_unclean_offline_election_leaves_the_leader_alone_in_the_isr() -> None:
-    """CP-15: a leader outside the ISR becomes the whole ISR."""
+    """CP-15: a leader from outside the ISR becomes its only member."""
     stored = LeaderAndIsr(6, 0, (6,), 0)
 
     [result] = leader_for_offline([(TP, stored, True)], replicas(6, 5), online(5))
@@ -147,7 +145,7 @@ def test_an_unclean_offline_election_leaves_the_leader_alone_in_the_isr() -> Non
 
 
 def test_an_offline_election_without_a_candidate_still_names_live_replicas() -> None:
-    """No leader, nothing to write."""
+    """There is no leader and nothing to write, but the live replicas are returned."""
     stored = LeaderAndIsr(1, 0, (1,), 0)
 
     [result] = leader_for_offline([(TP, stored, False)], replicas(1, 2), online(2))
@@ -157,7 +155,7 @@ def test_an_offline_election_without_a_candidate_still_names_live_replicas() -> 
 
 
 def test_a_reassign_election_tells_all_target_replicas_dead_or_not() -> None:
-    """The ISR stays as it is."""
+    """Dead target replicas are recipients, too, and the ISR stays."""
     stored = LeaderAndIsr(1, 2, (1, 4), 5)
 
     [result] = leader_for_reassign([(TP, stored)], replicas(3, 4), online(1, 4))
@@ -167,7 +165,7 @@ def test_a_reassign_election_tells_all_target_replicas_dead_or_not() -> None:
 
 
 def test_a_preferred_election_keeps_the_isr_and_tells_everybody() -> None:
-    """The epoch rises even if the leader stays the same."""
+    """The leader epoch rises even if the leader stays the same."""
     stored = LeaderAndIsr(1, 4, (2, 1), 5)
 
     [result] = leader_for_preferred_replica([(TP, stored)], replicas(1, 2, 3), online(1, 2))
@@ -177,7 +175,7 @@ def test_a_preferred_election_keeps_the_isr_and_tells_everybody() -> None:
 
 
 def test_a_controlled_shutdown_election_drops_every_leaving_broker() -> None:
-    """Not only the one that asked last; those leaving are told as well."""
+    """All brokers that are shutting down leave the ISR, and they get LeaderAndIsr, too."""
     stored = LeaderAndIsr(1, 0, (1, 2, 3), 0)
 
     [result] = leader_for_controlled_shutdown(
@@ -189,7 +187,7 @@ def test_a_controlled_shutdown_election_drops_every_leaving_broker() -> None:
 
 
 def test_a_controlled_shutdown_election_leaves_dead_members_in_the_isr() -> None:
-    """Only who leaves is taken out: who died is taken out when its own death is handled."""
+    """Only brokers that shut down leave the ISR; dead ones leave when their failure is handled."""
     stored = LeaderAndIsr(1, 0, (1, 2, 3), 0)
 
     [result] = leader_for_controlled_shutdown([(TP, stored)], replicas(1, 2, 3), online(1, 2), (1,))

@@ -1,4 +1,4 @@
-"""A controller's core around a local ZooKeeper."""
+"""Fixtures: a controller without actors, and a local ZooKeeper."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from fakekafka.tests.support.zookeeper_fixture import ZkFixture, with_top_level_
 
 @pytest.fixture
 def make_core() -> MakeCore:
-    """Builds a controller's core: ``make_core(*broker_ids, version="2.8", **config)``."""
+    """Return a factory of controllers: ``make_core(*broker_ids, version="2.8", **config)``."""
 
     def make(*broker_ids: int, version: str = "2.8", config: Any = None) -> Core:
         return Core(version, broker_ids, config)

@@ -1,4 +1,4 @@
-"""Controllers to administer topics with."""
+"""Fixtures for tests of the admin APIs."""
 
 from __future__ import annotations
 
@@ -8,5 +8,5 @@ from fakekafka.tests.support.controller_cluster import ControllerCluster
 
 @pytest.fixture
 def cluster() -> ControllerCluster:
-    """Brokers 1, 2 and 3 of 2.8."""
+    """Return a cluster of brokers 1, 2 and 3 of release 2.8."""
     return ControllerCluster([1, 2, 3])

@@ -1,7 +1,5 @@
-"""DescribeConfigs and AlterConfigs in the words and with the codes of each release.
-
-What is expected here was answered by real brokers of these releases.
-"""
+"""Error codes and messages of DescribeConfigs and AlterConfigs in each release, as real brokers of
+these releases answered them."""
 
 from __future__ import annotations
 
@@ -146,7 +144,7 @@ def test_keys_that_come_twice_are_named_by_old_releases_only() -> None:
 
 
 def test_a_resource_appears_at_most_once() -> None:
-    """Every time it appears it is refused, the others are changed (``ConfigAdminManager``)."""
+    """All its entries are refused, and other resources are changed (``ConfigAdminManager``)."""
     cluster = clustered("3.9")
     entry = (("retention.ms", SET, "1"),)
     request = AlterConfigsRequest(((TOPIC, entry), (OWN, ()), (TOPIC, entry)))
@@ -156,7 +154,7 @@ def test_a_resource_appears_at_most_once() -> None:
 
 
 def test_many_resources_and_keys_take_linear_time() -> None:
-    """Twenty thousand keys, each once: nothing is compared with all others."""
+    """Twenty thousand distinct keys are not compared with each other."""
     cluster = clustered("3.9")
     entries = tuple((f"plugin.{number}", SET, "1") for number in range(20_000))
     assert altered(cluster, OWN, *entries) == (ErrorCode.NONE, None)
@@ -211,7 +209,7 @@ def test_replicas_to_throttle_are_pairs_or_a_star() -> None:
 def test_all_configurations_of_the_release_are_described(
     kafka_version: str, brokers: int, topics: int
 ) -> None:
-    """Types, sources and synonyms as real brokers have them; passwords are never shown."""
+    """Types, sources and synonyms are those of real brokers; passwords are never shown."""
     cluster = clustered(kafka_version)
     own = entries_of(cluster, OWN)
     assert (len(own), len(entries_of(cluster, TOPIC))) == (brokers, topics)
@@ -227,7 +225,7 @@ def test_all_configurations_of_the_release_are_described(
 
 
 def test_hours_of_retention_lie_under_its_milliseconds() -> None:
-    """``DynamicBrokerConfig.brokerConfigSynonyms``: other names of the same thing are shown."""
+    """The hours are shown as a synonym (``DynamicBrokerConfig.brokerConfigSynonyms``)."""
     cluster = clustered("3.9")
     assert altered(cluster, OWN, ("log.retention.ms", SET, "77777")) == (ErrorCode.NONE, None)
     (entry,) = described(cluster, OWN, "log.retention.ms").entries
@@ -237,8 +235,8 @@ def test_hours_of_retention_lie_under_its_milliseconds() -> None:
 
 
 def test_a_default_that_a_broker_cannot_follow_is_described_beside_what_is_in_force() -> None:
-    """Kafka: ``ConfigHelper``; values are those of the configuration in force, and their sources
-    those of all that the broker has heard of."""
+    """The value is the one in force; the source and synonyms include values that the broker could
+    not apply (``ConfigHelper``)."""
     cluster = clustered("3.9")
     stored = {"background.threads": "40", "log.retention.ms": "77", "my.custom": "1"}
     run_now(cluster.zk.admin.set_or_create_entity_configs("brokers", "<default>", stored))
@@ -259,7 +257,8 @@ def test_a_default_that_a_broker_cannot_follow_is_described_beside_what_is_in_fo
 
 @pytest.mark.parametrize("kafka_version", ["1.1", "2.8", "3.9"])
 def test_a_topic_flushes_as_often_as_its_broker_looks(kafka_version: str) -> None:
-    """``KafkaConfig.logFlushIntervalMs``: the interval between looks is that of flushes, too."""
+    """The default of the flush interval is the scheduler's interval
+    (``KafkaConfig.logFlushIntervalMs``)."""
     cluster = ControllerCluster([1], kafka_version, log_flush_scheduler_interval_ms=777)
     cluster.create_topic("t", (1,))
     (entry,) = described(cluster, TOPIC, "flush.ms").entries
@@ -276,7 +275,7 @@ def test_a_configuration_of_one_broker_is_not_set_for_all() -> None:
 
 
 def test_log_levels_are_described_and_changed_one_by_one() -> None:
-    """KIP-412: they live in the broker; a level that is deleted is the root logger's again."""
+    """KIP-412: levels are kept in the broker; deleting one restores the root logger's level."""
     cluster = clustered("3.9")
     admin = cluster.admin()
     describe = DescribeConfigsRequest(((LOGGERS, ("kafka.controller",)),))
@@ -313,7 +312,8 @@ def test_a_request_for_a_resource_that_nobody_knows_is_refused_as_a_whole() -> N
 
 @pytest.mark.parametrize("kafka_version", ["1.1", "2.8", "3.9"])
 def test_a_configuration_nobody_knows_is_described_and_deleted(kafka_version: str) -> None:
-    """Kafka: ``ConfigHelper.describeConfigs``; what is of no type may be a secret."""
+    """Its value is hidden, as a configuration without a type may be a secret
+    (``ConfigHelper.describeConfigs``)."""
     cluster = clustered(kafka_version)
     for resource, source in ((OWN, 2), (DEFAULT, 3)):
         assert altered(cluster, resource, ("my.custom", SET, "1"))[0] is ErrorCode.NONE
@@ -340,7 +340,7 @@ def test_a_configuration_nobody_knows_is_described_and_deleted(kafka_version: st
 def test_throttled_rates_are_described_once_they_are_set(
     kafka_version: str, shown: tuple[str | None, bool, int]
 ) -> None:
-    """KIP-73; that they are numbers is known since 2.6."""
+    """KIP-73; their type is described since 2.6, and their value hidden before."""
     cluster = clustered(kafka_version)
     name = "leader.replication.throttled.rate"
     assert name not in entries_of(cluster, OWN)
@@ -352,8 +352,8 @@ def test_throttled_rates_are_described_once_they_are_set(
 
 @pytest.mark.parametrize("kafka_version", ["1.1", "2.8", "3.9"])
 def test_a_listeners_configuration_has_that_of_all_behind_it(kafka_version: str) -> None:
-    """Kafka: ``DynamicBrokerConfig.brokerConfigSynonyms``; before 2.4 a name may change if
-    another name of it may."""
+    """Kafka: ``DynamicBrokerConfig.brokerConfigSynonyms``; before 2.4 a name may change if one of
+    its synonyms may."""
     cluster = clustered(kafka_version)
     name = "listener.name.x.ssl.keystore.type"
     assert altered(cluster, OWN, (name, SET, "PEM"))[0] is ErrorCode.NONE
@@ -434,7 +434,7 @@ def test_a_refused_broker_configuration_changes_nothing(kafka_version: str) -> N
     ],
 )
 def test_throttled_replicas_are_all_or_a_list(kafka_version: str, told: str) -> None:
-    """Kafka: ``ThrottledReplicaListValidator``; up to 2.7 an asterisk may have anything behind."""
+    """Kafka: ``ThrottledReplicaListValidator``; up to 2.7 any text may follow an asterisk."""
     cluster = clustered(kafka_version)
     name = "leader.replication.throttled.replicas"
     for value in ("*", "", "0:1", "0:1,,1:2", " 0:1 , 1:2 "):
@@ -456,7 +456,7 @@ def test_throttled_replicas_are_all_or_a_list(kafka_version: str, told: str) -> 
 def test_a_topics_configuration_nobody_knows_is_described(
     kafka_version: str, shown: tuple[str | None, bool]
 ) -> None:
-    """Only a tool can have written it to ZooKeeper; it may be a secret since 2.6."""
+    """Only a tool can write it to ZooKeeper; since 2.6 its value is hidden as a possible secret."""
     cluster = ControllerCluster([1], kafka_version)
     cluster.create_topic("t", (1,), config={"my.custom": "1", "retention.ms": " 5 "})
     (entry,) = described(cluster, TOPIC, "my.custom").entries
@@ -491,7 +491,8 @@ def test_a_topics_configuration_nobody_knows_is_described(
     ],
 )
 def test_a_topics_values_go_together(values: dict[str, str], told: str | None) -> None:
-    """Kafka: ``LogConfig.validate``; brokers have no tiered storage and a ZooKeeper."""
+    """Inconsistent values are refused (``LogConfig.validate``); brokers have no tiered storage, but
+    a ZooKeeper."""
     entries = [(name, SET, value) for name, value in values.items()]
     expected = (ErrorCode.NONE, None) if told is None else (CONFIG, told)
     assert altered(clustered("3.9"), TOPIC, *entries) == expected

@@ -1,4 +1,4 @@
-"""Configurations: described with their sources, altered with care."""
+"""DescribeConfigs with sources of values, and the checks of AlterConfigs."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def test_a_topics_values_come_with_their_sources(cluster: ControllerCluster) -> 
 
 
 def test_brokers_were_described_before_they_could_be_altered() -> None:
-    """0.11 and 1.0 have AlterConfigs for topics alone; KIP-226 came with 1.1."""
+    """In 0.11 and 1.0 AlterConfigs is for topics only; KIP-226 came with 1.1."""
     cluster = ControllerCluster(kafka_version="1.1")
     cluster.behaviour = behaviour("1.1", broker_configs_api=False)
     cluster.start(1)
@@ -97,7 +97,7 @@ def test_unknown_resources_are_refused(cluster: ControllerCluster) -> None:
 
 
 def test_a_brokers_dynamic_values_lie_over_static_ones(cluster: ControllerCluster) -> None:
-    """Data plane 15.7: sources 2, 3 and 5; what is not dynamic is read only."""
+    """Data plane 15.7: sources 2, 3 and 5; a configuration that is not dynamic is read only."""
     own, default = ConfigResource(BROKER_RESOURCE, "1"), ConfigResource(BROKER_RESOURCE, "")
     cluster.dynamic_config(1, [])
     assert alter(cluster, default, ("message.max.bytes", SET, "7")) is ErrorCode.NONE
@@ -138,12 +138,10 @@ def test_changes_are_validated(
     entries: list[tuple[str, int, str | None]],
     expected: ErrorCode,
 ) -> None:
-    """Data plane 15.7: unknown names are INVALID_CONFIG, bad values INVALID_REQUEST.
-
-    An operation that is none, or one on a list that is none, is an exception within Kafka
-    (``ZkAdminManager.prepareIncrementalConfigs`` at 2.8), as is null where all are replaced
-    (``ZkAdminManager.alterConfigs``).
-    """
+    """Data plane 15.7: unknown names are INVALID_CONFIG, bad values INVALID_REQUEST. An unknown
+    operation, or a list operation on a configuration that is not a list, is an exception within
+    Kafka (``ZkAdminManager.prepareIncrementalConfigs`` at 2.8), and so is null in AlterConfigs
+    (``ZkAdminManager.alterConfigs``)."""
     cluster.create_topic("t", (1,))
     assert alter(cluster, T, *entries, incremental=incremental) is expected
 
@@ -183,7 +181,7 @@ def test_a_change_is_notified(cluster: ControllerCluster) -> None:
     [("3.9", [ErrorCode.INVALID_REQUEST] * 2), ("2.8", [ErrorCode.NONE])],
 )
 def test_a_resource_named_twice_is_refused(kafka_version: str, errors: list[ErrorCode]) -> None:
-    """IncrementalAlterConfigs of 2.8 takes the last mention of each, and answers once."""
+    """IncrementalAlterConfigs of 2.8 takes the last entry of a resource, and answers it once."""
     cluster = ControllerCluster([1], kafka_version)
     cluster.create_topic("t", (1,))
     entries = (("retention.ms", SET, "1"),)

@@ -28,7 +28,7 @@ def test_a_deleted_topic_is_gone_when_the_answer_comes(cluster: ControllerCluste
 
 
 def test_a_deletion_that_cannot_end_is_answered_late(cluster: ControllerCluster) -> None:
-    """CP-163: asking again finds it marked already and waits as well."""
+    """CP-163: a second request finds the topic marked for deletion, and waits as well."""
     cluster.create_topic("t", (1, 3))
     cluster.kill(3)
     # Brokers forget the topic as soon as its deletion starts; the request itself succeeds.
@@ -38,7 +38,7 @@ def test_a_deletion_that_cannot_end_is_answered_late(cluster: ControllerCluster)
 
 
 def test_topics_are_deleted_by_id(cluster: ControllerCluster) -> None:
-    """Data plane 15.6: UNKNOWN_TOPIC_ID for an id nobody has."""
+    """Data plane 15.6: an unknown id is answered with UNKNOWN_TOPIC_ID."""
     cluster.create_topic("t", (1, 2))
     topic_id = cluster.active.context.topics.topic_ids["t"]
     request = DeleteTopicsRequest((), 1000, (topic_id, "nothing"))
@@ -51,8 +51,9 @@ def test_topics_are_deleted_by_id(cluster: ControllerCluster) -> None:
 
 @pytest.mark.parametrize("refusal", ["NOT_CONTROLLER", "TOPIC_DELETION_DISABLED"])
 def test_a_refused_deletion_tells_topics_as_they_were_asked_for(refusal: str) -> None:
-    """``KafkaApis.handleDeleteTopicsRequest`` looks up no name of an id before it has seen that
-    the broker is the controller and may delete, and refuses no name beside an id."""
+    """``KafkaApis.handleDeleteTopicsRequest`` looks up the names of ids, and refuses names beside
+    ids, only after it has checked that the broker is the controller and that deletion is enabled.
+    """
     cluster = ControllerCluster([1, 2], delete_topic_enable=refusal == "NOT_CONTROLLER")
     cluster.create_topic("t", (1,))
     topic_id = cluster.active.context.topics.topic_ids["t"]
@@ -70,7 +71,7 @@ def test_a_refused_deletion_tells_topics_as_they_were_asked_for(refusal: str) ->
 
 
 def test_a_name_beside_an_id_refuses_the_whole_deletion(cluster: ControllerCluster) -> None:
-    """The controller deletes nothing then (``KafkaApis.handleDeleteTopicsRequest``)."""
+    """The controller deletes no topic of the request (``KafkaApis.handleDeleteTopicsRequest``)."""
     cluster.create_topic("t", (1, 2))
     topic_id = cluster.active.context.topics.topic_ids["t"]
     request = DeleteTopicsRequest(("t",), 1000, (), 0, (("t", topic_id),))

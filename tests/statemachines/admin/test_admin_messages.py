@@ -1,4 +1,4 @@
-"""What refusals say: people search the web for Kafka's own words."""
+"""Error messages, which are Kafka's own, as people search the web for them."""
 
 from __future__ import annotations
 
@@ -76,7 +76,8 @@ def test_a_repeated_replica_is_shown_as_scala_prints_the_assignment() -> None:
 
 
 def test_a_partition_may_be_created_without_replicas() -> None:
-    """``AdminZkClient.validateTopicCreate`` does not look: the topic is there and never led."""
+    """``AdminZkClient.validateTopicCreate`` does not check this: the topic exists and never has a
+    leader."""
     cluster = ControllerCluster([1, 2])
     result = created(cluster, NewTopic("t", -1, -1, ((0, ()),)))
     assert (result.error, result.error_message) == (ErrorCode.REQUEST_TIMED_OUT, None)
@@ -86,7 +87,7 @@ def test_a_partition_may_be_created_without_replicas() -> None:
 
 @pytest.mark.parametrize(("kafka_version", "message"), [("3.9", ""), ("2.8", ""), ("1.1", None)])
 def test_who_is_not_the_controller_gives_no_reason(kafka_version: str, message: str | None) -> None:
-    """Generated answers have empty strings where nothing was set, those before them null."""
+    """Generated responses have an empty string for an unset message, earlier ones null."""
     cluster = ControllerCluster([1, 2], kafka_version)
     other = 3 - cluster.active.broker_id
     result = created(cluster, NewTopic("t", 1, 1), other)

@@ -1,4 +1,4 @@
-"""What the admin APIs of 0.10 and 1.1 take and refuse otherwise than later releases."""
+"""Requests that the admin APIs of 0.10 and 1.1 accept or refuse unlike later releases."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def created(cluster: ControllerCluster, topic: NewTopic) -> tuple[ErrorCode, str
 
 @pytest.mark.parametrize(("version", "is_old"), OLD_AND_NEW)
 def test_an_assignment_may_have_gaps(version: str, is_old: bool) -> None:
-    """Before 2.3 a topic of the partitions 0 and 2 was created (KAFKA-7864)."""
+    """Before 2.3 a topic with partitions 0 and 2 only can be created (KAFKA-7864)."""
     cluster = ControllerCluster([1, 2, 3], version)
     error, _ = created(cluster, NewTopic("t", -1, -1, ((0, (1,)), (2, (2,)))))
     assert error is (ErrorCode.NONE if is_old else ErrorCode.INVALID_REPLICA_ASSIGNMENT)
@@ -39,8 +39,8 @@ def test_an_assignment_may_have_gaps(version: str, is_old: bool) -> None:
 
 @pytest.mark.parametrize(("version", "is_old"), OLD_AND_NEW)
 def test_a_bad_value_at_creation_is_unexpected(version: str, is_old: bool) -> None:
-    """Before 2.1 ``AdminManager.createTopics`` expected no ``ConfigException``; an unknown name was
-    another one."""
+    """Before 2.1 ``AdminManager.createTopics`` does not handle a ``ConfigException``; an unknown
+    name raises another exception."""
     cluster = ControllerCluster([1, 2, 3], version)
     error, message = created(cluster, NewTopic("t", 1, 1, (), (("retention.ms", "x"),)))
     assert error is (ErrorCode.UNKNOWN_SERVER_ERROR if is_old else ErrorCode.INVALID_CONFIG)
@@ -52,8 +52,7 @@ def test_a_bad_value_at_creation_is_unexpected(version: str, is_old: bool) -> No
 
 @pytest.mark.parametrize(("version", "is_old"), OLD_AND_NEW[1:])
 def test_configs_of_an_unknown_topic(version: str, is_old: bool) -> None:
-    """Before 2.0 they were described as the broker's, and changing them failed unexpectedly
-    (KAFKA-6778)."""
+    """Before 2.0 they are described as the broker's, and changes fail unexpectedly (KAFKA-6778)."""
     cluster = ControllerCluster([1, 2, 3], version)
     admin = cluster.admin()
     asked = DescribeConfigsRequest(((NOBODY, None),))
@@ -71,7 +70,7 @@ def test_configs_of_an_unknown_topic(version: str, is_old: bool) -> None:
 
 @pytest.mark.parametrize(("version", "is_old"), OLD_AND_NEW)
 def test_deletion_that_is_disabled(version: str, is_old: bool) -> None:
-    """Before 2.1 DeleteTopics was tried all the same, and timed out."""
+    """Before 2.1 DeleteTopics is tried nevertheless, and times out."""
     cluster = ControllerCluster([1, 2, 3], version, delete_topic_enable=False)
     created(cluster, NewTopic("t", 1, 1))
     request = DeleteTopicsRequest(("t",), timeout_ms=1000)
@@ -83,7 +82,7 @@ def test_deletion_that_is_disabled(version: str, is_old: bool) -> None:
 
 @pytest.mark.parametrize(("version", "is_old"), OLD_AND_NEW)
 def test_counts_of_a_new_topic_have_no_defaults(version: str, is_old: bool) -> None:
-    """KIP-464 (2.4) made -1 mean what the broker is configured with."""
+    """Since KIP-464 (2.4), -1 stands for the broker's configured count."""
     cluster = ControllerCluster([1, 2, 3], version)
     error, _ = created(cluster, NewTopic("t", -1, -1))
     assert error is (ErrorCode.INVALID_PARTITIONS if is_old else ErrorCode.NONE)
@@ -93,7 +92,7 @@ def test_counts_of_a_new_topic_have_no_defaults(version: str, is_old: bool) -> N
 def test_a_wrong_configuration_comes_before_the_topic_that_exists(
     version: str, is_old: bool
 ) -> None:
-    """Before 2.4 ``AdminManager.createTopics`` looked at configurations first."""
+    """Before 2.4 ``AdminManager.createTopics`` checks configurations first."""
     cluster = ControllerCluster([1, 2, 3], version)
     cluster.create_topic("t", (1,))
     error, _ = created(cluster, NewTopic("t", 1, 1, (), (("nope", "1"),)))
@@ -102,7 +101,7 @@ def test_a_wrong_configuration_comes_before_the_topic_that_exists(
 
 @pytest.mark.parametrize(("version", "is_old"), OLD_AND_NEW[1:3])
 def test_an_empty_list_of_names(version: str, is_old: bool) -> None:
-    """Since 2.8 it asks for all configurations (KAFKA-12235)."""
+    """Since 2.8 an empty list requests all configurations (KAFKA-12235)."""
     cluster = ControllerCluster([1, 2, 3], version)
     cluster.create_topic("t", (1,))
     asked = DescribeConfigsRequest(((ConfigResource(TOPIC_RESOURCE, "t"), ()),))
@@ -111,7 +110,8 @@ def test_an_empty_list_of_names(version: str, is_old: bool) -> None:
 
 
 def test_words_of_1_1_about_configurations() -> None:
-    """``Resource`` had another name and a brace too many; types were those of ``ResourceType``."""
+    """Its ``Resource`` was shown under another name and with an extra brace; types were those of
+    ``ResourceType``."""
     cluster = ControllerCluster([1, 2, 3], "1.1")
     cluster.create_topic("t", (1,))
     admin = cluster.admin()

@@ -1,4 +1,4 @@
-"""How many partitions one request may ask for: what a cluster can do in a moment."""
+"""The limit of partitions that one request may create."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ TEXT = (
 def test_a_topic_of_too_many_partitions_is_refused(
     cluster: ControllerCluster, topic: NewTopic, validate_only: bool
 ) -> None:
-    """POLICY_VIOLATION names the setting, also when it would only be validated."""
+    """POLICY_VIOLATION names the setting, also if the request is only validated."""
     request = CreateTopicsRequest((topic, NewTopic("u", 1, 1)), 0, validate_only)
     refused, other = cluster.ask(cluster.admin().topics.create_topics(request)).topics
     assert (refused.error, refused.error_message) == (ErrorCode.POLICY_VIOLATION, TEXT)
@@ -41,7 +41,7 @@ def test_a_topic_of_too_many_partitions_is_refused(
 
 
 def test_the_topics_of_a_request_count_together(cluster: ControllerCluster) -> None:
-    """Those that still fit are created."""
+    """Topics that still fit are created."""
     cluster.processes[1].config.static["max.partitions.per.request"] = 5
     cluster.processes[1].config.set_dynamic({})
     topics = tuple(NewTopic(name, count, 1) for name, count in (("a", 3), ("b", 3), ("c", 2)))
@@ -59,7 +59,7 @@ def test_the_topics_of_a_request_count_together(cluster: ControllerCluster) -> N
 def test_a_topic_grows_by_no_more_either(
     cluster: ControllerCluster, count: int, validate_only: bool
 ) -> None:
-    """Only the partitions added count."""
+    """Only added partitions count."""
     cluster.create_topic("t", (1,), (1,))
     request = CreatePartitionsRequest((NewPartitions("t", count),), 0, validate_only)
     (result,) = cluster.ask(cluster.admin().topics.create_partitions(request)).topics

@@ -31,7 +31,7 @@ def elect(
 
 
 def test_all_partitions_answer_only_what_happened(cluster: ControllerCluster) -> None:
-    """CP-124, CP-128: a null list leaves out those that need no election."""
+    """CP-124, CP-128: the response to a null list leaves out partitions that need no election."""
     cluster.create_topic("t", (2, 3), (3, 2))
     assert elect(cluster, PREFERRED, None) == {}
     assert elect(cluster, PREFERRED, (TP,)) == {TP: ErrorCode.ELECTION_NOT_NEEDED}
@@ -45,7 +45,7 @@ def test_all_partitions_answer_only_what_happened(cluster: ControllerCluster) ->
 
 
 def test_an_elected_leader_must_show_in_the_metadata(cluster: ControllerCluster) -> None:
-    """REQUEST_TIMED_OUT for a partition whose leader is not known in time
+    """REQUEST_TIMED_OUT is answered for a partition whose leader is not known in time
     (docs/kafka/election.md#elections-on-request)."""
     cluster.create_topic("t", (2, 3))
     cluster.kill(2)
@@ -57,7 +57,7 @@ def test_an_elected_leader_must_show_in_the_metadata(cluster: ControllerCluster)
 
 
 def test_an_election_of_what_never_had_a_leader_is_not_answered(cluster: ControllerCluster) -> None:
-    """The controller's event fails, and no timeout stands in for its answer
+    """The controller's event fails, and no timeout answers instead
     (docs/kafka/election.md#elections-on-request)."""
     cluster.kill(3)
     cluster.create_topic("t", (3,))
@@ -100,7 +100,7 @@ def test_elsewhere_reassignments_are_answered_not_controller(cluster: Controller
 
 
 def test_versions_without_these_apis_write_the_znodes() -> None:
-    """Before 2.4 the tools wrote znodes, and nothing could be cancelled
+    """Before 2.4 tools write znodes, and reassignments cannot be cancelled
     (docs/kafka/releases.md)."""
     cluster = ControllerCluster([1, 2, 3], "1.1")
     cluster.create_topic("t", (2, 3))
@@ -132,7 +132,7 @@ def test_versions_without_these_apis_write_the_znodes() -> None:
 
 
 def test_at_first_only_preferred_leaders_could_be_asked_for() -> None:
-    """KIP-183 came with 2.2, unclean elections by request (KIP-460) with 2.4."""
+    """KIP-183 came with 2.2, requests for unclean elections (KIP-460) with 2.4."""
     cluster = ControllerCluster()
     cluster.behaviour = behaviour("2.8", unclean_elections_api=False)
     cluster.start(1)
@@ -145,7 +145,7 @@ def test_at_first_only_preferred_leaders_could_be_asked_for() -> None:
 
 
 def test_missing_topics_are_checked_before_they_are_created(cluster: ControllerCluster) -> None:
-    """Data plane 15.4 and DP-124: invalid, colliding, too many replicas."""
+    """Data plane 15.4 and DP-124: names that are invalid or collide, and too many replicas."""
     cluster.create_topic("a.b", (1,))
     admin = cluster.admin()
 
@@ -167,7 +167,7 @@ def test_missing_topics_are_checked_before_they_are_created(cluster: ControllerC
 
 
 def test_internal_topics_have_their_own_shape(cluster: ControllerCluster) -> None:
-    """Compacted, with the partitions and replicas their configurations ask for."""
+    """They are compacted, and have the configured numbers of partitions and replicas."""
     admin = cluster.admin()
     offsets = admin.auto_creation.topic_for("__consumer_offsets")
     assert (offsets.partitions, offsets.replication_factor) == (50, 3)

@@ -42,7 +42,7 @@ def create_one(cluster: ControllerCluster, topic: NewTopic, **options: Any) -> E
 
 
 def test_a_topic_is_created_with_its_configuration(cluster: ControllerCluster) -> None:
-    """The answer carries counts, configurations and the id; the znodes are there (CP-82)."""
+    """The response has counts, configurations and the id, and the znodes exist (CP-82)."""
     topic = NewTopic("t", 2, 3, (), (("min.insync.replicas", "2"),))
     (result,) = create(cluster, topic)
     assert (result.error, result.partitions, result.replication_factor) == (ErrorCode.NONE, 2, 3)
@@ -69,7 +69,7 @@ def test_a_topic_is_created_with_its_configuration(cluster: ControllerCluster) -
 def test_a_topic_is_not_created_while_its_deletion_is_marked(
     version: str, error: ErrorCode, text: str | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Since 3.1 the last steps of a deletion keep the name (KAFKA-13175)."""
+    """Since 3.1 the name stays taken until the deletion is complete (KAFKA-13175)."""
     cluster = ControllerCluster([1, 2, 3], version, delete_topic_enable=True)
     answers: list[TopicResult] = []
     original = ZkAdmin.delete_topic_deletions
@@ -87,7 +87,7 @@ def test_a_topic_is_not_created_while_its_deletion_is_marked(
 
 
 def test_defaults_are_the_brokers(cluster: ControllerCluster) -> None:
-    """-1 asks for num.partitions and default.replication.factor (docs/kafka/topics.md#creation)."""
+    """-1 means num.partitions or default.replication.factor (docs/kafka/topics.md#creation)."""
     cluster.processes[1].config.static.update(
         {"num.partitions": 3, "default.replication.factor": 2}
     )
@@ -133,14 +133,14 @@ def test_defaults_are_the_brokers(cluster: ControllerCluster) -> None:
     ],
 )
 def test_what_is_refused_is_not_created(topic: NewTopic, expected: ErrorCode) -> None:
-    """CP-85, CP-118, docs/kafka/topics.md#creation; brokers that are not there are no error."""
+    """CP-85, CP-118, docs/kafka/topics.md#creation; unknown brokers are no error."""
     cluster = ControllerCluster([1, 2, 3])
     assert create_one(cluster, topic) is expected
     assert (topic.name in cluster.topics()) == (expected is ErrorCode.NONE)
 
 
 def test_existing_and_colliding_names_are_refused(cluster: ControllerCluster) -> None:
-    """CP-86, CP-87: '.' and '_' are the same to metrics."""
+    """CP-86, CP-87: names that differ only in '.' and '_' collide in metrics."""
     assert create_one(cluster, NewTopic("test.topic", 1, 1)) is ErrorCode.NONE
     assert create_one(cluster, NewTopic("test.topic", 1, 1)) is ErrorCode.TOPIC_ALREADY_EXISTS
     (result,) = create(cluster, NewTopic("test_topic", 1, 1))
@@ -152,7 +152,7 @@ def test_existing_and_colliding_names_are_refused(cluster: ControllerCluster) ->
 def test_names_are_compared_with_those_that_came_since(
     cluster: ControllerCluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Not with all there are, for each topic of a request; those that went are forgotten."""
+    """The taken names are updated, and built anew only after names were deleted."""
     made = []
 
     class Noted(TakenNames):
@@ -180,7 +180,7 @@ def test_names_are_compared_with_those_that_came_since(
 def test_a_topic_that_appears_meanwhile_does_not_collide_with_itself(
     cluster: ControllerCluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """CP-88, CP-89: one of two concurrent creations wins, the other hears that it exists."""
+    """CP-88, CP-89: of two concurrent creations the later one gets TOPIC_ALREADY_EXISTS."""
     admin = cluster.admin()
     original = ZkTopics.topic_exists
 
@@ -199,7 +199,7 @@ def test_a_topic_that_appears_meanwhile_does_not_collide_with_itself(
 
 
 def test_a_name_given_twice_spoils_only_itself(cluster: ControllerCluster) -> None:
-    """Data plane 15.5 and DP-125: every entry is judged by itself."""
+    """Data plane 15.5 and DP-125: every entry is checked independently."""
     results = create(
         cluster, NewTopic("twice", 1, 1), NewTopic("once", 1, 1), NewTopic("twice", 1, 1)
     )
@@ -229,13 +229,14 @@ def test_validating_creates_nothing(cluster: ControllerCluster) -> None:
 
 
 def test_without_time_a_topic_is_created_and_the_answer_is_late(cluster: ControllerCluster) -> None:
-    """Data plane 15.5: timeout_ms <= 0 answers REQUEST_TIMED_OUT although it was created."""
+    """Data plane 15.5: timeout_ms <= 0 is answered with REQUEST_TIMED_OUT although the topic
+    exists."""
     assert create_one(cluster, NewTopic("t", 1, 1), timeout_ms=0) is ErrorCode.REQUEST_TIMED_OUT
     assert cluster.topics() == ["t"]
 
 
 def test_a_partition_without_leader_makes_the_answer_late(cluster: ControllerCluster) -> None:
-    """Waits until every partition has a leader in the local metadata
+    """The response waits until every partition has a leader in the local metadata
     (docs/kafka/topics.md#creation)."""
     topic = NewTopic("t", -1, -1, ((0, (9,)), (1, (1,))))
     task = Task(cluster.admin().topics.create_topics(CreateTopicsRequest((topic,), 1000)))
@@ -246,7 +247,8 @@ def test_a_partition_without_leader_makes_the_answer_late(cluster: ControllerClu
 
 
 def test_racks_are_used_when_every_broker_has_one() -> None:
-    """CP-95: some brokers without rack are an error, all with racks spread replicas."""
+    """CP-95: it is an error if some brokers have no rack; if all have one, replicas are spread over
+    racks."""
     cluster = ControllerCluster()
     for broker_id, rack in ((1, "a"), (2, "b"), (3, "a"), (4, "b")):
         cluster.start(broker_id, rack)
@@ -268,7 +270,7 @@ def grow(cluster: ControllerCluster, *topics: NewPartitions, **options: Any) -> 
 
 
 def test_partitions_are_added_where_the_last_ones_stopped() -> None:
-    """CP-92, CP-93: leaders go on round the brokers."""
+    """CP-92, CP-93: the rotation of leaders continues."""
     cluster = ControllerCluster([0, 1, 2, 3])
     cluster.create_topic("t", (1, 2))
     cluster.create_topic("u", (2, 3, 0, 1))
@@ -313,8 +315,8 @@ def test_growth_is_validated(
 
 
 def test_partitions_are_added_on_brokers_that_are_registered() -> None:
-    """Though the broker was not told yet that one is gone (``AdminManager.createPartitions`` reads
-    ZooKeeper)."""
+    """Even if this broker does not know yet that a broker is gone
+    (``AdminManager.createPartitions`` reads ZooKeeper)."""
     cluster = ControllerCluster([1, 2])
     cluster.create_topic("t", (1,))
     tree = cluster.zookeeper.tree
@@ -326,7 +328,7 @@ def test_partitions_are_added_on_brokers_that_are_registered() -> None:
 
 
 def test_a_topic_without_partition_zero_cannot_grow(cluster: ControllerCluster) -> None:
-    """CP-91: the error names what is missing."""
+    """CP-91: the error names the missing partition."""
     run_now(cluster.zk.topics.create_topic_assignment("t", {1: ReplicaAssignment((1,))}))
     cluster.settle()
     request = CreatePartitionsRequest((NewPartitions("t", 3),))
@@ -336,7 +338,8 @@ def test_a_topic_without_partition_zero_cannot_grow(cluster: ControllerCluster) 
 
 
 def test_dying_and_moving_topics_cannot_grow(cluster: ControllerCluster) -> None:
-    """Data plane 15.6: 17 while deleted, REASSIGNMENT_IN_PROGRESS while moving."""
+    """Data plane 15.6: error 17 while being deleted, REASSIGNMENT_IN_PROGRESS while being
+    reassigned."""
     cluster.create_topic("moving", (1,))
     cluster.reassign({TopicPartition("moving", 0): (2,)})
     cluster.create_topic("dying", (1, 3))
@@ -349,7 +352,7 @@ def test_dying_and_moving_topics_cannot_grow(cluster: ControllerCluster) -> None
 
 
 def test_one_partition_on_the_move_keeps_its_topic_from_growing(cluster: ControllerCluster) -> None:
-    """And no other topic (``ZkAdminManager.createPartitions``)."""
+    """Other topics can grow (``ZkAdminManager.createPartitions``)."""
     cluster.create_topic("t", (1,), (1,))
     cluster.create_topic("u", (1,))
     cluster.reassign({TopicPartition("t", 1): (2,)})
@@ -360,7 +363,7 @@ def test_one_partition_on_the_move_keeps_its_topic_from_growing(cluster: Control
 
 
 def test_before_2_4_any_reassignment_keeps_all_topics_from_growing() -> None:
-    """The topics' znodes did not tell which of them are moving."""
+    """The topics' znodes do not say which partitions are being reassigned."""
     cluster = ControllerCluster([1, 2], "2.3")
     cluster.create_topic("t", (1,))
     cluster.create_topic("u", (1,))
@@ -373,7 +376,7 @@ def test_before_2_4_any_reassignment_keeps_all_topics_from_growing() -> None:
 
 
 def test_a_topic_that_grows_keeps_its_id(cluster: ControllerCluster) -> None:
-    """It is written back with the assignment (KIP-516)."""
+    """The id is written back with the assignment (KIP-516)."""
     create(cluster, NewTopic("t", 1, 1))
 
     def stored_id() -> str | None:
@@ -387,7 +390,7 @@ def test_a_topic_that_grows_keeps_its_id(cluster: ControllerCluster) -> None:
 
 
 def test_a_topic_does_not_shrink(cluster: ControllerCluster) -> None:
-    """Nor is it answered as if nothing had been asked for."""
+    """A smaller count, or the present one, is an error."""
     cluster.create_topic("t", (1,), (1,), (1,))
     answers = [
         cluster.ask(

@@ -1,4 +1,4 @@
-"""The table of a release's configurations is read when somebody asks for one."""
+"""The table of a release's configurations is read on first use."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ with Simulation(brokers=3) as simulation:
 
 
 def test_a_start_reads_no_table() -> None:
-    """Hundreds of lines would be read in the first start of every process."""
+    """It has hundreds of lines, which would slow down the start of every process."""
     command = [sys.executable, "-c", _TABLES_READ]
     done = subprocess.run(command, check=True, capture_output=True, text=True, timeout=30)
     assert done.stdout.split() == ["0", "1"]

@@ -1,4 +1,4 @@
-"""Which id a broker starts with."""
+"""The id that a broker starts with."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def test_ids_are_generated_counted_and_kept() -> None:
 
 
 def test_no_id_is_generated_where_that_is_disabled() -> None:
-    """A stored one is taken nevertheless."""
+    """A stored id is used nevertheless."""
     zk = ControllerCluster([1]).zk
     fixed = BrokerConfig({"broker.id.generation.enable": False})
     assert run_now(resolve_broker_id(fixed, 7, zk)) == 7
@@ -37,7 +37,7 @@ def test_no_id_is_generated_where_that_is_disabled() -> None:
 
 @pytest.mark.parametrize("version", VERSIONS)
 def test_what_log_directories_say_of_their_broker(version: str) -> None:
-    """New directories say nothing; one that does not name the cluster is taken."""
+    """New directories have no ``meta.properties``; one without a cluster id is accepted."""
     flags = behaviour(version)
     assert check_meta_properties({"a": {}, "b": {}}, "c", -1, flags) is None
     assert check_meta_properties({"a": {}, "b": MINE}, "c", 7, flags) == 7
@@ -65,9 +65,9 @@ MOVED = "your data, make sure your configured broker.id matches"
 def test_a_log_directory_that_is_another_brokers(
     version: str, other: dict[str, str], configured: int, message: str
 ) -> None:
-    """CP-194: of another cluster, of another broker than the rest or the configuration say, or of
-    nobody knows whom; the texts are those of ``KafkaServer`` and since 3.7 of
-    ``MetaPropertiesEnsemble.verify``."""
+    """CP-194: a directory is refused if it belongs to another cluster or to another broker than the
+    other directories or the configuration say, or is unreadable; the messages are those of
+    ``KafkaServer`` and since 3.7 of ``MetaPropertiesEnsemble.verify``."""
     stored = {"a": MINE, "b": MINE | other}
     with pytest.raises(KafkaError, match=f"(?s){message}") as caught:
         check_meta_properties(stored, "c", configured, behaviour(version))
@@ -82,7 +82,7 @@ def test_a_log_directory_that_is_another_brokers(
     ],
 )
 def test_the_directories_of_another_cluster(version: str, message: str) -> None:
-    """Refused since 2.4 (KAFKA-7335); before, ``meta.properties`` does not name the cluster."""
+    """They are refused since 2.4 (KAFKA-7335); before, ``meta.properties`` has no cluster id."""
     with pytest.raises(KafkaError, match=message):
         check_meta_properties({"a": MINE}, "d", 7, behaviour(version))
     assert check_meta_properties({"a": MINE}, "d", 7, behaviour("1.1")) == 7

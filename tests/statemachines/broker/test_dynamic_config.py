@@ -15,7 +15,7 @@ def change(cluster: ControllerCluster, entity_type: str, entity: str, **values: 
 
 
 def test_every_broker_hears_of_a_topics_change() -> None:
-    """CP-201, CP-202: the override is in force, deleting it restores the default."""
+    """CP-201, CP-202: the override applies everywhere, and deleting it restores the default."""
     cluster = ControllerCluster([1, 2])
     cluster.create_topic("t", (1, 2))
     heard: dict[int, list[str]] = {1: [], 2: []}
@@ -30,7 +30,7 @@ def test_every_broker_hears_of_a_topics_change() -> None:
 
 
 def test_existing_configurations_are_loaded_at_start_without_notification() -> None:
-    """CP-202: the notification may be long gone."""
+    """CP-202: the notification may have been deleted long ago."""
     cluster = ControllerCluster([1])
     cluster.create_topic("t", (1,), config={"retention.ms": "5"})
     heard: list[str] = []
@@ -40,7 +40,7 @@ def test_existing_configurations_are_loaded_at_start_without_notification() -> N
 
 
 def test_notifications_are_replayed_at_start_and_never_twice() -> None:
-    """Everything newer than the last one applied; -1 at start
+    """Notifications newer than the last applied one are applied; at start that is -1
     (docs/kafka/zookeeper.md#dynamic-configuration)."""
     cluster = ControllerCluster([1])
     cluster.create_topic("t", (1,))
@@ -54,7 +54,7 @@ def test_notifications_are_replayed_at_start_and_never_twice() -> None:
 
 
 def test_a_new_topics_configuration_is_read_when_it_is_first_hosted() -> None:
-    """CP-202: topics are created without notification."""
+    """CP-202: the creation of a topic has no notification."""
     cluster = ControllerCluster([1])
     follower = cluster.dynamic_config(1, [])
     cluster.create_topic("t", (1,), config={"min.insync.replicas": "2"})
@@ -66,7 +66,7 @@ def test_a_new_topics_configuration_is_read_when_it_is_first_hosted() -> None:
 
 
 def test_a_configuration_asked_for_too_early_arrives_by_itself() -> None:
-    """CP-202: the broker's values until the topic's are read, in one batch for all of them."""
+    """CP-202: the broker's values apply until the topics' are read, in one batch for all topics."""
     cluster = ControllerCluster([1])
     heard: list[str] = []
     follower = cluster.dynamic_config(1, heard)
@@ -81,7 +81,7 @@ def test_a_configuration_asked_for_too_early_arrives_by_itself() -> None:
 
 
 def test_old_notifications_are_removed() -> None:
-    """Older than 15 minutes, by whoever comes along
+    """Any broker deletes those older than 15 minutes
     (docs/kafka/zookeeper.md#dynamic-configuration)."""
     cluster = ControllerCluster([1])
     cluster.create_topic("t", (1,))
@@ -99,7 +99,7 @@ def test_old_notifications_are_removed() -> None:
 
 
 def test_a_bad_entry_is_skipped() -> None:
-    """Failures are logged, the next entries are applied
+    """Failures are logged, and the next entries are applied
     (docs/kafka/zookeeper.md#dynamic-configuration)."""
     cluster = ControllerCluster([1])
     cluster.create_topic("t", (1,))
@@ -113,7 +113,7 @@ def test_a_bad_entry_is_skipped() -> None:
 
 
 def test_an_entry_that_another_broker_removes_meanwhile_hides_no_later_one() -> None:
-    """It was listed and cannot be read."""
+    """The entry is listed, but can no longer be read."""
     cluster = ControllerCluster([1])
     cluster.create_topic("t", (1,))
     follower = cluster.dynamic_config(1, [])
@@ -130,7 +130,7 @@ def test_an_entry_that_another_broker_removes_meanwhile_hides_no_later_one() -> 
 
 
 def test_broker_values_follow_the_cluster_default_and_the_brokers_own() -> None:
-    """KIP-226: own over default; another broker's values do not matter, bad ones are ignored."""
+    """KIP-226: own values override defaults; other brokers' and invalid values are ignored."""
     cluster = ControllerCluster([1, 2])
     follower = cluster.dynamic_config(1, [])
     config = cluster.processes[1].config
@@ -145,7 +145,8 @@ def test_broker_values_follow_the_cluster_default_and_the_brokers_own() -> None:
 
 
 def test_topics_without_overrides_share_one_configuration() -> None:
-    """Until the broker's values change: what was derived from them is not taken for the new."""
+    """When the broker's values change, the shared object is replaced, so that values derived from
+    the old one are not reused."""
     cluster = ControllerCluster([1])
     for topic in ("t", "u"):
         cluster.create_topic(topic, (1,))
@@ -159,7 +160,7 @@ def test_topics_without_overrides_share_one_configuration() -> None:
 
 
 def test_dynamic_values_are_there_before_the_broker_starts() -> None:
-    """Read from ZooKeeper before anything else (docs/kafka/brokers.md#start-of-a-broker)."""
+    """They are read from ZooKeeper first of all (docs/kafka/brokers.md#start-of-a-broker)."""
     cluster = ControllerCluster([1])
     change(cluster, "brokers", "1", message_max_bytes="8")
     cluster.dynamic_config(1, [])
@@ -167,7 +168,7 @@ def test_dynamic_values_are_there_before_the_broker_starts() -> None:
 
 
 def test_turning_unclean_election_on_elects_without_failover() -> None:
-    """CP-119: by topic override and by broker default; only the controller acts."""
+    """CP-119: a topic's override or the broker's default is turned on; only the controller acts."""
     for entity_type, entity in (("topics", "t"), ("brokers", "<default>")):
         cluster = ControllerCluster([1, 2, 3])
         cluster.create_topic("t", (2, 3))
@@ -183,7 +184,8 @@ def test_turning_unclean_election_on_elects_without_failover() -> None:
 
 
 def test_turning_it_on_needs_a_failover_before_2_0() -> None:
-    """Up to 1.1 nobody looks at the partition again (docs/kafka/election.md#unclean-election)."""
+    """Up to 1.1 the controller does not try the partition again
+    (docs/kafka/election.md#unclean-election)."""
     cluster = ControllerCluster([1, 2, 3], "1.1")
     cluster.create_topic("t", (2, 3))
     cluster.set_isr("t", 0, (2,))
@@ -210,8 +212,8 @@ def test_changes_missed_during_a_session_change_are_caught_up() -> None:
 
 
 def test_a_broker_that_cannot_follow_takes_nothing_until_it_can() -> None:
-    """Kafka: ``DynamicBrokerConfig.updateBrokerConfig``; whoever writes to ZooKeeper is not
-    checked. A broker that starts takes it."""
+    """A change that a tool writes to ZooKeeper is applied as a whole or not at all; a broker that
+    starts accepts it (``DynamicBrokerConfig.updateBrokerConfig``)."""
     cluster = ControllerCluster([1, 2])
     cluster.dynamic_config(1, [])
     change(cluster, "brokers", "1", num_io_threads="100", min_insync_replicas="2")
@@ -227,7 +229,8 @@ def test_a_broker_that_cannot_follow_takes_nothing_until_it_can() -> None:
 
 
 def test_a_broker_remembers_what_it_cannot_follow() -> None:
-    """Kafka: ``updateDefaultConfig`` keeps what is stored before it looks whether it can follow."""
+    """Kafka's ``updateDefaultConfig`` stores the values before it checks whether they can be
+    applied."""
     cluster = ControllerCluster([1])
     cluster.dynamic_config(1, [])
     config = cluster.processes[1].config
@@ -242,7 +245,8 @@ def test_a_broker_remembers_what_it_cannot_follow() -> None:
 
 
 def test_a_broker_that_starts_takes_no_values_that_do_not_fit_together() -> None:
-    """Kafka: ``KafkaConfig.validateValues``; nobody has to follow yet, so threads may jump."""
+    """Kafka: ``KafkaConfig.validateValues``. The number of threads may change by any factor, as no
+    thread pool runs yet."""
     cluster = ControllerCluster([1])
     change(cluster, "brokers", "1", log_cleaner_dedupe_buffer_size="5", min_insync_replicas="2")
     cluster.dynamic_config(1, [])
@@ -252,7 +256,7 @@ def test_a_broker_that_starts_takes_no_values_that_do_not_fit_together() -> None
 
 
 def test_what_may_not_change_is_left_out_of_what_is_stored() -> None:
-    """Kafka: ``DynamicBrokerConfig.fromPersistentProps``; the rest is in force."""
+    """The other stored values are applied (``DynamicBrokerConfig.fromPersistentProps``)."""
     cluster = ControllerCluster([1])
     cluster.dynamic_config(1, [])
     change(cluster, "brokers", "1", num_partitions="7", min_insync_replicas="2", my_custom="1")
@@ -263,7 +267,7 @@ def test_what_may_not_change_is_left_out_of_what_is_stored() -> None:
 
 
 def test_all_can_be_forgotten_however_far_the_way_back() -> None:
-    """A client could halve a pool of threads at most."""
+    """A client could only halve a thread pool."""
     cluster = ControllerCluster([1])
     follower = cluster.dynamic_config(1, [])
     for threads in ("16", "32"):

@@ -1,4 +1,4 @@
-"""What a running broker refuses of dynamic configurations, in the words of each release."""
+"""Dynamic configurations that a running broker refuses, with the messages of each release."""
 
 from __future__ import annotations
 
@@ -28,10 +28,8 @@ def refusal(
     static: dict[str, str] | None = None,
     **wanted: str,
 ) -> str | None:
-    """What is said when a broker gets these values; None: it takes them.
-
-    The dots of names that are written as arguments are underscores.
-    """
+    """Return the message with which a broker refuses values, or None if it accepts them.
+    Underscores in argument names stand for dots."""
     release, flags = release_configs(version), behaviour(version)
     new = {name.replace("_", "."): value for name, value in wanted.items()} | (values or {})
     static = {"listeners": "PLAINTEXT://a:1", **(static or {})}
@@ -70,7 +68,7 @@ def test_a_pool_of_threads_at_most_doubles_or_halves(version: str, name: str) ->
 
 @pytest.mark.parametrize("version", ALL)
 def test_no_fetcher_thread_is_too_few(version: str) -> None:
-    """The only pool whose configuration has no bound of its own."""
+    """This is the only pool whose configuration has no lower bound of its own."""
     assert refusal(version, num_replica_fetchers="0") == WRAPPED.format(
         "Dynamic thread count update validation failed for num.replica.fetchers=0, value should "
         "be at least 1"
@@ -79,7 +77,8 @@ def test_no_fetcher_thread_is_too_few(version: str) -> None:
 
 @pytest.mark.parametrize("version", ALL)
 def test_cleaners_at_most_double_or_halve(version: str) -> None:
-    """Kafka: ``LogCleaner.validateReconfiguration``; nobody asks where there is no cleaner."""
+    """Kafka: ``LogCleaner.validateReconfiguration``; there is no check if the cleaner is
+    disabled."""
     told = "Log cleaner threads cannot be increased to more than double the current value 1"
     assert refusal(version, log_cleaner_threads="3") == WRAPPED.format(told)
     assert refusal(version, log_cleaner_threads="2") is None
@@ -95,7 +94,7 @@ def test_cleaners_at_most_double_or_halve(version: str) -> None:
 
 @pytest.mark.parametrize("version", ALL)
 def test_no_cleaner_thread_cannot_be_divided_by(version: str) -> None:
-    """Kafka divides the buffer by the threads before it looks whether there are any."""
+    """Kafka divides the buffer by the number of threads before it checks that number."""
     if version == "3.9":
         assert refusal(version, log_cleaner_threads="0") == "/ by zero"
     else:
@@ -114,7 +113,7 @@ def test_no_cleaner_thread_cannot_be_divided_by(version: str) -> None:
     ],
 )
 def test_times_of_logs_have_bounds_together(version: str, least: str) -> None:
-    """Kafka: ``KafkaConfig.validateValues``, whatever unit a time is given in."""
+    """Kafka: ``KafkaConfig.validateValues``, in any unit of time."""
     required = "requirement failed: "
     assert refusal(version, log_roll_ms="0") == f"{required}log.roll.ms must be {least} 1"
     told = f"{required}log.roll.jitter.ms must be {least} 0"
@@ -127,7 +126,7 @@ def test_times_of_logs_have_bounds_together(version: str, least: str) -> None:
 
 
 def test_compression_is_checked_together_before_it_is_checked_by_itself() -> None:
-    """Each release names the compressions that it knows."""
+    """Each release lists the compression types that it knows."""
     told = "requirement failed: compression.type : x is not valid. Valid options are "
     assert refusal("1.1", compression_type="x") == f"{told}uncompressed,snappy,lz4,gzip,producer"
     old = "uncompressed,zstd,lz4,snappy,gzip,producer"
@@ -141,7 +140,8 @@ def test_compression_is_checked_together_before_it_is_checked_by_itself() -> Non
 
 @pytest.mark.parametrize("version", ["2.8", "3.9"])
 def test_connections_have_limits(version: str) -> None:
-    """Kafka: ``ListenerConnectionQuota.validateReconfiguration``, ``KafkaConfig``; 1.1 has none."""
+    """Kafka: ``ListenerConnectionQuota.validateReconfiguration``, ``KafkaConfig``; 1.1 has no
+    limits."""
     for name in ("max.connections", "max.connection.creation.rate"):
         told = WRAPPED.format(f"Invalid {name} 0")
         assert refusal(version, {name: "0"}) == told
@@ -205,8 +205,8 @@ def test_a_listener_has_threads_of_its_own_in_3_9() -> None:
 
 @pytest.mark.parametrize("version", ALL)
 def test_stores_of_keys_change_for_one_listener_only(version: str) -> None:
-    """Kafka: ``DynamicBrokerConfig.securityConfigsWithoutListenerPrefix``; stores of trust
-    since 2.0."""
+    """Kafka: ``DynamicBrokerConfig.securityConfigsWithoutListenerPrefix``; truststores since
+    2.0."""
     told = (
         "These security configs can be dynamically updated only per-listener using the listener "
         "prefix: Set({})"
@@ -221,8 +221,8 @@ def test_stores_of_keys_change_for_one_listener_only(version: str) -> None:
 
 @pytest.mark.parametrize("version", ALL)
 def test_a_listeners_configuration_is_one_brokers(version: str) -> None:
-    """Kafka: ``DynamicBrokerConfig.perBrokerConfigs``; limits of connections since 2.4, threads
-    since 3.2 may be all brokers'."""
+    """Kafka: ``DynamicBrokerConfig.perBrokerConfigs``; connection limits since 2.4 and network
+    threads since 3.2 may be set for all brokers."""
     flags, release = behaviour(version), release_configs(version)
     per_broker = {
         name
@@ -256,7 +256,7 @@ def test_a_listeners_configuration_is_one_brokers(version: str) -> None:
 
 @pytest.mark.parametrize("version", ALL)
 def test_rates_of_replication_are_no_less_than_nothing(version: str) -> None:
-    """KIP-73, KIP-113: they are in no settings file, and checked all the same."""
+    """KIP-73, KIP-113: they cannot be in a settings file, and are checked nevertheless."""
     for name in (
         "leader.replication.throttled.rate",
         "follower.replication.throttled.rate",
@@ -269,7 +269,8 @@ def test_rates_of_replication_are_no_less_than_nothing(version: str) -> None:
 
 @pytest.mark.parametrize("version", ["0.10", *ALL])
 def test_what_a_broker_cannot_take_of_zookeeper_is_left_out(version: str) -> None:
-    """Kafka: ``DynamicBrokerConfig.fromPersistentProps``; nobody checks what is written there."""
+    """Kafka: ``DynamicBrokerConfig.fromPersistentProps``; direct writes to ZooKeeper are not
+    checked."""
     stored = {
         "broker.id": "7",
         "leader.replication.throttled.rate": "x",
@@ -295,7 +296,7 @@ def test_a_dynamic_value_is_over_every_name_of_a_setting() -> None:
 
 @pytest.mark.parametrize("version", ALL)
 def test_listeners_fit_together(version: str) -> None:
-    """Kafka: ``KafkaConfig.validateValues``; the broker's own is called PLAINTEXT."""
+    """Kafka: ``KafkaConfig.validateValues``; the broker's present listener is PLAINTEXT."""
     required, creating = "requirement failed: ", "Error creating broker listeners from "
     two = "PLAINTEXT://a:1,SSL://a:2"
     assert refusal(version, listeners=two) is None
@@ -343,8 +344,8 @@ def test_listeners_fit_together(version: str) -> None:
 
 @pytest.mark.parametrize("version", ALL)
 def test_a_listener_that_there_is_changes_little_together_with_others(version: str) -> None:
-    """Kafka: ``DynamicListenerConfig.validateReconfiguration``; before 2.7 it compares what is
-    wanted with itself."""
+    """Kafka: ``DynamicListenerConfig.validateReconfiguration``; before 2.7 it compares the new
+    values with themselves."""
     other = {"listeners": "PLAINTEXT://a:1,SSL://a:2"}
     told = WRAPPED.format(
         "Configs cannot be updated dynamically for existing listener ListenerName(PLAINTEXT), "
@@ -361,7 +362,7 @@ def test_a_listener_that_there_is_changes_little_together_with_others(version: s
 
 @pytest.mark.parametrize("version", ALL)
 def test_what_is_deleted_is_checked_since_2_6(version: str) -> None:
-    """From 32 threads a broker does not come back to 8 at once."""
+    """A broker cannot go back from 32 threads to 8 in one step."""
     expected = None
     if version != "1.1":
         expected = WRAPPED.format(
@@ -373,7 +374,7 @@ def test_what_is_deleted_is_checked_since_2_6(version: str) -> None:
 
 @pytest.mark.parametrize("version", ALL)
 def test_classes_are_those_of_kafka(version: str) -> None:
-    """No other can be loaded."""
+    """No other class can be loaded."""
     name = "principal.builder.class"
     assert refusal(version, {name: "a.B"}) == (
         f"Invalid value a.B for configuration {name}: Class a.B could not be found."

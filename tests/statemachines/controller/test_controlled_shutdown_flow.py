@@ -1,4 +1,4 @@
-"""A broker asks to be relieved of its leaderships."""
+"""Controlled shutdown: a broker's leaderships move before it stops."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def sent_to(cluster: ControllerCluster, broker_id: int) -> list[Any]:
 
 
 def test_a_stale_broker_epoch_is_refused() -> None:
-    """CP-133; a newer epoch is accepted, an unknown broker is a lookup failure."""
+    """CP-133; a newer epoch is accepted, and an unknown broker raises ``LookupError``."""
     cluster = ControllerCluster([1, 2])
     epoch = cluster.processes[2].controller.broker_epoch
     refused = cluster.controlled_shutdown(2, epoch - 1)
@@ -38,7 +38,7 @@ def test_a_stale_broker_epoch_is_refused() -> None:
 def test_a_deposed_controller_that_answers_an_error_stays_until_its_watch_fires(
     what: str, version: str
 ) -> None:
-    """Kafka catches whatever a controlled shutdown and a change of an ISR throw, to answer it."""
+    """Kafka catches all errors of a controlled shutdown or an ISR change, to answer them."""
     cluster = ControllerCluster([1, 2], version)
     cluster.create_topic("t", (2, 1))
     controller = cluster.active
@@ -57,7 +57,8 @@ def test_a_deposed_controller_that_answers_an_error_stays_until_its_watch_fires(
 
 
 def test_a_leaving_broker_counts_as_leaving_until_it_is_gone() -> None:
-    """The mark goes with the broker's failure (docs/kafka/brokers.md#controlled-shutdown)."""
+    """The mark is removed when the broker's failure is handled
+    (docs/kafka/brokers.md#controlled-shutdown)."""
     cluster = ControllerCluster([1, 2])
     cluster.controlled_shutdown(2)
     assert list(cluster.active.context.brokers.shutting_down_broker_ids) == [2]
@@ -66,7 +67,7 @@ def test_a_leaving_broker_counts_as_leaving_until_it_is_gone() -> None:
 
 
 def test_a_new_tenure_does_not_know_who_was_leaving() -> None:
-    """The broker asks the controller that is to relieve it; another one has not been asked."""
+    """The broker asked only the previous controller."""
     cluster = ControllerCluster([1, 2, 3])
     cluster.create_topic("t", (2, 3))
     controller = cluster.active
@@ -81,7 +82,7 @@ def test_a_new_tenure_does_not_know_who_was_leaving() -> None:
 
 
 def test_remaining_partitions_are_those_without_another_in_sync_replica() -> None:
-    """CP-132: RF 1 partitions are not reported, failed elections are."""
+    """CP-132: partitions with one replica are not reported, failed elections are."""
     cluster = ControllerCluster([1, 2, 3])
     cluster.create_topic("t", (2, 3), (2,))
     cluster.set_isr("t", 0, (2,))
@@ -91,7 +92,7 @@ def test_remaining_partitions_are_those_without_another_in_sync_replica() -> Non
 
 @pytest.mark.parametrize(("version", "leader"), [("0.10", 3), ("1.1", 3), ("2.8", 2), ("3.9", 2)])
 def test_topics_queued_for_deletion_are_left_alone_since_2_1(version: str, leader: int) -> None:
-    """Before, their leadership was moved, too, and told of where that failed."""
+    """Before, their leadership was moved, too, and failures were reported."""
     cluster = ControllerCluster([1, 2, 3], version)
     cluster.create_topic("t", (2, 3))
     cluster.active.context.topics.queue_topic_deletion(
@@ -115,7 +116,7 @@ def test_shutting_down_brokers_are_told_of_their_lost_leadership_not_in_1_1() ->
 
 @pytest.mark.parametrize("version", ["0.10", "1.1", "2.8"])
 def test_each_partition_is_moved_once(version: str) -> None:
-    """One after the other before 1.1, all together since (KAFKA-5642)."""
+    """One partition at a time before 1.1, all together since (KAFKA-5642)."""
     cluster = ControllerCluster([1, 2, 3], version)
     for topic in "tuv":
         cluster.create_topic(topic, (3, 2))

@@ -1,4 +1,4 @@
-"""Who is the controller: election, resignation, fencing, session expiry, shutdown."""
+"""The controller's election, resignation, fencing, session expiry and shutdown."""
 
 from __future__ import annotations
 
@@ -38,12 +38,12 @@ TP = TopicPartition("t", 0)
 
 
 def moved_on(cluster: ControllerCluster) -> None:
-    """Another controller wins without the old one hearing of it."""
+    """Let another controller win without the old one noticing."""
     run_now(cluster.zk.brokers.set_controller_epoch(99, -1))
 
 
 def test_the_first_controller_has_epoch_one() -> None:
-    """CP-67: epoch 1, version 1; CP-68, CP-69: the epoch outlives it and goes on."""
+    """CP-67: epoch 1, version 1; CP-68, CP-69: the epoch outlives the controller and continues."""
     cluster = ControllerCluster([1])
     assert (cluster.active.epoch, cluster.active.context.epoch_zk_version) == (1, 1)
     zk = cluster.zk
@@ -56,7 +56,7 @@ def test_the_first_controller_has_epoch_one() -> None:
 
 
 def test_the_first_controller_before_2_1_assumes_version_one() -> None:
-    """The node is created with 1, and version 1 is assumed though it is 0
+    """The node is created with epoch 1, and version 1 is assumed though it is 0
     (docs/kafka/controller-failover.md#election)."""
     cluster = ControllerCluster([1], "1.1")
     assert (cluster.active.epoch, cluster.active.context.epoch_zk_version) == (1, 1)
@@ -67,7 +67,7 @@ def test_the_first_controller_before_2_1_assumes_version_one() -> None:
 
 @pytest.mark.parametrize("version", ["0.10", "1.1", "2.8", "3.9"])
 def test_exactly_one_broker_is_the_controller(version: str) -> None:
-    """However often it dies, another one takes over with a larger epoch (CP-66)."""
+    """Each time it dies, another one takes over with a larger epoch (CP-66)."""
     cluster = ControllerCluster([1, 2, 3], version)
     epochs = [cluster.active.epoch]
     for _ in range(2):
@@ -77,7 +77,7 @@ def test_exactly_one_broker_is_the_controller(version: str) -> None:
 
 
 def test_a_deposed_controller_does_no_harm_creating_topics() -> None:
-    """CP-70: its guarded write fails, it logs at info and looks who the controller is."""
+    """CP-70: its guarded write fails; it logs this at level info and reads the controller's id."""
     cluster = ControllerCluster([1, 2])
     controller = cluster.active
     moved_on(cluster)
@@ -142,7 +142,7 @@ def test_broken_batches_make_another_broker_controller() -> None:
 
 
 def test_a_failing_failover_gives_the_controllership_away() -> None:
-    """Any error inside failover deletes /controller
+    """Any error during failover deletes /controller
     (docs/kafka/controller-failover.md#election)."""
     cluster = ControllerCluster([1, 2])
     client = cluster.processes[2].client
@@ -155,7 +155,7 @@ def test_a_failing_failover_gives_the_controllership_away() -> None:
 
 
 def test_the_channel_of_a_broker_ends_with_its_registration() -> None:
-    """A dead broker has none; a bounced one gets another, behind which nothing old waits."""
+    """A dead broker has no channel; a bounced one gets a new channel without old requests."""
     cluster = ControllerCluster([1, 2, 3])
     log = cluster.active.parts.channels.log  # type: ignore[attr-defined]
     log.clear()
@@ -167,7 +167,7 @@ def test_the_channel_of_a_broker_ends_with_its_registration() -> None:
 
 
 def test_broker_epochs_follow_the_registrations() -> None:
-    """CP-75: the controller's cache always equals the czxids."""
+    """CP-75: the controller's cached epochs always equal the czxids."""
     cluster = ControllerCluster([1, 2, 3])
     cluster.kill(3)
     cluster.start(3)
@@ -180,7 +180,7 @@ def test_broker_epochs_follow_the_registrations() -> None:
 
 
 def test_requests_carry_the_destinations_broker_epoch() -> None:
-    """Stamped with the destination's epoch, or -1 before 2.2
+    """Requests carry the destination's epoch, or -1 before 2.2
     (docs/kafka/controller-failover.md#broker-epochs)."""
     for version in ("1.1", "2.8"):
         cluster = ControllerCluster([1, 2], version)
@@ -192,7 +192,7 @@ def test_requests_carry_the_destinations_broker_epoch() -> None:
 
 
 def test_failover_announces_brokers_before_leaders() -> None:
-    """Live brokers first, then replicas, then elections; nothing in between
+    """It sends live brokers first, then replicas' roles, then elected leaders
     (docs/kafka/controller-failover.md#failover)."""
     cluster = ControllerCluster([1, 2, 3])
     cluster.create_topic("t", (2, 3))
@@ -211,7 +211,7 @@ def test_failover_announces_brokers_before_leaders() -> None:
 
 
 def test_failover_reads_after_it_watches() -> None:
-    """The exact order of what a new controller asks of ZooKeeper
+    """The exact order of a new controller's ZooKeeper requests
     (docs/kafka/controller-failover.md#failover)."""
     cluster = ControllerCluster([1, 2])
     cluster.create_topic("t", (1, 2))
@@ -242,7 +242,7 @@ def test_failover_reads_after_it_watches() -> None:
 
 
 def test_expiry_drops_queued_events_and_registers_again() -> None:
-    """Expire preempts the queue, then registration with a new epoch, then election
+    """Expire preempts the queue; then come registration with a new epoch and election
     (docs/kafka/controller-failover.md#session-expiry)."""
     cluster = ControllerCluster([1, 2])
     process = cluster.processes[1]
@@ -262,7 +262,7 @@ def test_expiry_drops_queued_events_and_registers_again() -> None:
 
 
 def test_a_controller_whose_session_expired_is_none_until_it_is_elected_again() -> None:
-    """Whoever asks it meanwhile hears that it is not."""
+    """Until then it is not active, and has no epoch."""
     cluster = ControllerCluster([1])
     controller = cluster.active
     controller.event_manager.put(Expire())
@@ -271,8 +271,9 @@ def test_a_controller_whose_session_expired_is_none_until_it_is_elected_again() 
 
 
 def test_a_second_expiry_in_0_10_leaves_nobody_in_control() -> None:
-    """KAFKA-4229: ZkClient reports two new sessions; the second finds the node that the first
-    made, resigns and elects nobody, since the node is there. Its deletion ends it."""
+    """KAFKA-4229: ZkClient reports two new sessions. At the second, the broker finds the node that
+    the first created, resigns, and does not stand for election while the node exists. The node's
+    deletion ends this."""
     cluster = ControllerCluster([1, 2], "0.10")
     controller = cluster.active
     controller.event_manager.put(RegisterBrokerAndReelect())
@@ -299,9 +300,9 @@ def test_who_is_alone_with_a_new_session_leads_anew_in_0_10(version: str, epoch:
 
 @pytest.mark.parametrize(("version", "elects"), [("1.0", True), ("1.1", False), ("3.9", False)])
 def test_a_deletion_between_two_watches_is_heard_by_none(version: str, elects: bool) -> None:
-    """Who hears that ``/controller`` was created and finds none stands for no election; until 1.0
-    the client tells of the deletion (``ZkClient.fireDataChangedEvents``,
-    docs/kafka/controller-failover.md#election)."""
+    """A broker that is notified of the creation of ``/controller``, and finds no node, does not
+    stand for election; up to 1.0 the client reports the deletion
+    (``ZkClient.fireDataChangedEvents``, docs/kafka/controller-failover.md#election)."""
     cluster = ControllerCluster([1, 2], version)
     tree = cluster.zookeeper.tree
     session_id = cluster.processes[1].client.session_id
@@ -316,7 +317,7 @@ def test_a_deletion_between_two_watches_is_heard_by_none(version: str, elects: b
 
 
 def test_shutdown_resigns_and_leaves_the_node_to_the_session() -> None:
-    """CP-68: the ephemeral node goes with the session; the others elect."""
+    """CP-68: the ephemeral node disappears with the session, and the other brokers elect."""
     cluster = ControllerCluster([1, 2])
     first = cluster.active
     cluster.shut_down(1)
@@ -327,7 +328,7 @@ def test_shutdown_resigns_and_leaves_the_node_to_the_session() -> None:
 
 
 def test_a_crashed_controller_sends_nothing() -> None:
-    """A killed process does not react to anything any more."""
+    """A killed process does not react to anything."""
     cluster = ControllerCluster([1, 2])
     controller = cluster.active
     cluster.freeze(1)
@@ -338,7 +339,7 @@ def test_a_crashed_controller_sends_nothing() -> None:
 
 
 def test_an_inactive_controller_answers_not_controller() -> None:
-    """Every request gets its refusal, every notification is ignored
+    """Every request is refused, and every notification is ignored
     (docs/kafka/controller-state.md#events)."""
     cluster = ControllerCluster([1, 2])
     inactive = cluster.processes[2].controller
@@ -359,7 +360,7 @@ def test_an_inactive_controller_answers_not_controller() -> None:
 
 
 def rewrite_registration(cluster: ControllerCluster, info: BrokerInfo) -> None:
-    """Write a broker's znode anew, as a broker does whose listeners changed while it ran."""
+    """Rewrite a broker's znode, as a broker does whose listeners change while it runs."""
     zk = cluster.processes[info.id].zk
     payload = payloads.encode_broker(info, 0, zk.requests.behaviour.broker_znode_version)
     request = SetDataRequest(znode_paths.broker_id_path(info.id), payload)
@@ -367,7 +368,7 @@ def rewrite_registration(cluster: ControllerCluster, info: BrokerInfo) -> None:
 
 
 def test_changed_endpoints_are_announced_and_a_changed_rack_is_not() -> None:
-    """A new endpoint is told to all brokers, a new rack is not
+    """A new endpoint is sent to all brokers, a new rack is not
     (docs/kafka/controller-state.md#events)."""
     cluster = ControllerCluster([1, 2])
     cluster.sent.clear()
@@ -383,7 +384,7 @@ def test_changed_endpoints_are_announced_and_a_changed_rack_is_not() -> None:
 
 
 def test_changed_features_are_announced() -> None:
-    """A broker that supports other features is news to all (KIP-584)."""
+    """Changed features of a broker are sent to all brokers (KIP-584)."""
     cluster = ControllerCluster([1, 2])
     cluster.sent.clear()
     old = cluster.processes[2].info
@@ -393,7 +394,7 @@ def test_changed_features_are_announced() -> None:
 
 
 def test_a_dead_broker_that_hosts_nothing_may_go_unnoticed() -> None:
-    """A leaderless partition anywhere keeps the news back; cured in 3.1
+    """A leaderless partition anywhere suppresses the announcement; fixed in 3.1
     (docs/kafka/brokers.md#a-broker-disappears)."""
     for version, is_announced in (("2.8", False), ("3.9", True)):
         cluster = ControllerCluster([1, 2, 3], version)
@@ -406,7 +407,7 @@ def test_a_dead_broker_that_hosts_nothing_may_go_unnoticed() -> None:
 
 
 def test_responses_of_control_requests_become_events() -> None:
-    """LeaderAndIsr and UpdateMetadata answers pass through the queue."""
+    """Responses to LeaderAndIsr and UpdateMetadata pass through the queue."""
     cluster = ControllerCluster([1])
     seen: list[str] = []
     cluster.active.event_manager.on_event = lambda event, phase: (
@@ -422,7 +423,7 @@ def test_responses_of_control_requests_become_events() -> None:
 
 
 def test_lost_answers_of_the_election_are_recognised() -> None:
-    """The repeated transaction fails, but /controller and the epoch are its own
+    """The repeated transaction fails, but /controller and the epoch are this broker's
     (docs/kafka/controller-failover.md#election)."""
     cluster = ControllerCluster([1, 2])
     client = cluster.processes[2].client
@@ -448,7 +449,7 @@ def test_stop_replica_flags_share_a_request_since_2_6() -> None:
 
 
 def test_winning_the_node_but_not_the_epoch_gives_the_node_back() -> None:
-    """Two steps; whoever fails the second one cannot be the controller
+    """There are two steps; a broker that fails in the second one cannot be the controller
     (docs/kafka/controller-failover.md#election)."""
     cluster = ControllerCluster([1, 2], "1.1")
     client = cluster.processes[2].client
