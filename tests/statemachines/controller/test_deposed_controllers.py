@@ -1,8 +1,5 @@
-"""A controller that was deposed and has not noticed: nothing that it still writes gets through.
-
-Since 2.1 each write travels with a check of ``/controller_epoch`` (KAFKA-6082,
-docs/kafka/zookeeper.md).
-"""
+"""A deposed controller that has not noticed: none of its writes succeeds. Since 2.1 each write is
+sent with a check of ``/controller_epoch`` (KAFKA-6082, docs/kafka/zookeeper.md)."""
 
 from __future__ import annotations
 
@@ -115,7 +112,7 @@ BY_ZNODE = (reassign_by_znode, reassign_what_is_not_there_by_znode)
 
 
 def stored(cluster: ControllerCluster) -> dict[str, tuple[bytes | None, int]]:
-    """Data and version of every node."""
+    """Return the data and version of every node."""
     return {path: (node.data, node.version) for path, node in cluster.zookeeper.tree.items()}
 
 
@@ -124,7 +121,7 @@ def stored(cluster: ControllerCluster) -> dict[str, tuple[bytes | None, int]]:
 def test_a_controller_that_was_deposed_changes_nothing(
     version: str, action: Callable[[ControllerCluster], None]
 ) -> None:
-    """Its write is refused whole, and it looks who is the controller now."""
+    """Its write is refused as a whole, and it reads which broker is the controller."""
     cluster = ControllerCluster([1, 2, 3], version)
     cluster.create_topic("t", (1, 2))
     cluster.create_topic("moving", (1,))
@@ -142,7 +139,7 @@ def test_a_controller_that_was_deposed_changes_nothing(
 
 
 def test_a_controller_deposed_while_it_deletes_a_topic_leaves_its_nodes() -> None:
-    """Whoever is the controller now goes on with the deletion."""
+    """The new controller completes the deletion."""
     cluster = ControllerCluster([1, 2, 3])
     cluster.create_topic("t", (1, 2))
     raced: list[object] = []

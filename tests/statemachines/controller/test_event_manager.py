@@ -30,7 +30,7 @@ TP = TopicPartition("t", 0)
 
 
 class Recorder:
-    """Processes events by noting them; may take time, park or fail."""
+    """Processes events by recording them; may take time, wait or fail."""
 
     def __init__(self, host: FakeHost) -> None:
         self.host = host
@@ -65,7 +65,8 @@ def started(
 
 @pytest.mark.parametrize("error", [None, RuntimeError("no")])
 def test_an_event_is_processed_exactly_once_under_its_state(error: Exception | None) -> None:
-    """CP-59: the state goes to the event's and back to Idle, the timer counts, error or not."""
+    """CP-59: the state changes to the event's and back to Idle, and the timer counts, error or
+    not."""
     host, recorder, manager = started()
     recorder.error = error
     manager.put(TopicChange())
@@ -88,7 +89,7 @@ def test_an_event_without_a_timer_is_processed() -> None:
 
 
 def test_queue_times_count_from_put_to_start() -> None:
-    """CP-61: two events of 500 ms each put together wait 0 and 500 ms."""
+    """CP-61: two events that take 500 ms each and are put together wait 0 and 500 ms."""
     host, recorder, manager = started()
     recorder.takes_ms = 500
     manager.put(TopicChange())
@@ -121,7 +122,7 @@ def test_closing_removes_the_metrics() -> None:
 
 
 def test_closing_preempts_what_waits_and_finishes_what_runs() -> None:
-    """CP-64: one event is in hand, two wait; only the waiting ones are preempted."""
+    """CP-64: one event is being processed and two wait; only the waiting ones are preempted."""
     host, recorder, manager = started()
     outcomes: list[Any] = []
     phases: list[tuple[str, str]] = []
@@ -144,7 +145,7 @@ def test_closing_preempts_what_waits_and_finishes_what_runs() -> None:
 
 
 def test_preempted_requests_are_told_who_they_should_have_asked() -> None:
-    """CP-65: elections, reassignments, lists and controlled shutdowns each get their refusal."""
+    """CP-65: elections, reassignments, lists and controlled shutdowns each get their error."""
     _host, _recorder, manager = started()
     outcomes: list[Any] = []
     manager.put(ReplicaLeaderElection((TP,), callback=outcomes.append))
@@ -161,7 +162,7 @@ def test_preempted_requests_are_told_who_they_should_have_asked() -> None:
 
 
 def test_cleared_events_vanish_silently_before_2_0() -> None:
-    """Without preemption nobody is told (docs/kafka/releases.md)."""
+    """Without preemption their callbacks are not called (docs/kafka/releases.md)."""
     host, recorder, manager = started(preempt_queued_events=False)
     outcomes: list[Any] = []
     manager.put(ListPartitionReassignments(None, outcomes.append))
@@ -188,7 +189,7 @@ def test_a_waiter_hears_when_its_event_starts() -> None:
 
 
 def test_events_wait_while_another_one_is_parked() -> None:
-    """One event at a time, in the order they came."""
+    """Events are processed one at a time, in the order of arrival."""
     host, recorder, manager = started()
     recorder.parked = Pending()
     manager.put(TopicChange())
@@ -202,7 +203,7 @@ def test_events_wait_while_another_one_is_parked() -> None:
 
 
 def test_an_event_that_is_delivered_late_takes_its_turn_again() -> None:
-    """Its message was kept back when its turn came; another event is in hand by now."""
+    """Its message was held back when its turn came, and another event is being processed by now."""
     kept: list[QueuedEvent] = []
 
     class Keeping(OwnMailbox):
@@ -225,7 +226,7 @@ def test_an_event_that_is_delivered_late_takes_its_turn_again() -> None:
 
 
 def test_putting_does_not_process() -> None:
-    """Whoever puts an event goes on first; the controller's own timer takes it up."""
+    """The caller of ``put`` continues first; a timer of the controller then processes the event."""
     host, recorder, manager = started()
     manager.put(TopicChange())
     assert recorder.seen == []

@@ -1,4 +1,4 @@
-"""Selection for the auto-rebalance timer (docs/kafka/election.md#rebalancing)."""
+"""Partitions that the rebalance timer elects (docs/kafka/election.md#rebalancing)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ from fakekafka.statemachines.machines.context import ControllerContext
 
 
 def context_with(leaders: Sequence[int | None], version: str = "2.8") -> ControllerContext:
-    """Partitions t-0, t-1, ... assigned to (1, 2), led as given (None: no leadership)."""
+    """Return a context with partitions t-0, t-1, ... assigned to (1, 2), led as given; None for no
+    leadership."""
     context = ControllerContext(behaviour(version))
     context.brokers.set_live_brokers(
         [(BrokerInfo(i, (EndPoint("h", 9092),)), 100 + i) for i in (1, 2, 3)]
@@ -52,7 +53,7 @@ def test_the_limit_must_be_exceeded(partitions: int, is_moved: bool) -> None:
 
 
 def test_the_ratio_counts_only_what_a_broker_should_lead() -> None:
-    """Per preferred broker, not over the whole cluster."""
+    """The ratio is per preferred broker, not over the whole cluster."""
     context = context_with([2])
     for number in range(1, 50):
         tp = TopicPartition("t", number)
@@ -68,7 +69,7 @@ def test_the_ratio_counts_only_what_a_broker_should_lead() -> None:
 
 
 def test_brokers_take_their_partitions_back_by_their_ids() -> None:
-    """Whichever partition is known first; each has its own share."""
+    """The order in which partitions are known does not matter; each broker has its own ratio."""
     context = context_with([2, 1, 1])
     for number, assignment in ((0, (3, 2)), (3, (2, 1))):
         tp = TopicPartition("t", number)
@@ -85,7 +86,8 @@ def test_brokers_take_their_partitions_back_by_their_ids() -> None:
 
 
 def test_leaderless_partitions_count_and_unknown_ones_do_not() -> None:
-    """L=-1 is imbalanced; without leadership information it only enlarges the denominator."""
+    """A partition with leader -1 is imbalanced; one without leadership only counts for the
+    total."""
     context = context_with([-1, None, None])
     [imbalance] = leader_imbalances(context, 10, context.behaviour)
     assert ((TopicPartition("t", 0),), 3) == (imbalance.imbalanced, imbalance.preferred_count)
@@ -93,7 +95,7 @@ def test_leaderless_partitions_count_and_unknown_ones_do_not() -> None:
 
 @pytest.mark.parametrize("version", ["2.8", "3.9"])
 def test_a_reassignment_anywhere_stops_all_rebalancing_before_3_4(version: str) -> None:
-    """From 3.4 on none is left out for it, not even what is being reassigned (KAFKA-10149)."""
+    """From 3.4 on all partitions take part, even those being reassigned (KAFKA-10149)."""
     context = context_with([2, 2], version)
     context.topics.partitions_being_reassigned.add(TopicPartition("t", 0))
     both = (TopicPartition("t", 0), TopicPartition("t", 1))
@@ -103,7 +105,7 @@ def test_a_reassignment_anywhere_stops_all_rebalancing_before_3_4(version: str) 
 
 @pytest.mark.parametrize("version", ["1.1", "2.8"])
 def test_a_preferred_replica_outside_the_isr_is_skipped_from_2_6_on(version: str) -> None:
-    """Before, being online was enough, and the election then failed."""
+    """Before, the preferred replica only had to be online, and the election then failed."""
     context = context_with([2], version)
     tp = TopicPartition("t", 0)
     context.topics.put_partition_leadership_info(
@@ -113,7 +115,7 @@ def test_a_preferred_replica_outside_the_isr_is_skipped_from_2_6_on(version: str
 
 
 def test_dead_preferred_replicas_deleted_and_unknown_topics_are_skipped() -> None:
-    """They may be imbalanced, but there is nothing to elect."""
+    """They may be imbalanced, but there are no candidates for election."""
     context = context_with([2])
     context.brokers.remove_live_brokers([1])
     assert candidates(context) == {1: ()}

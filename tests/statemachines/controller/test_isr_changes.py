@@ -1,4 +1,4 @@
-"""In-sync replicas change: AlterIsr, notifications; log directories fail."""
+"""ISR changes by AlterIsr and notifications, and failed log directories."""
 
 from __future__ import annotations
 
@@ -44,7 +44,8 @@ def test_resending_the_current_isr_changes_nothing() -> None:
 def test_isr_changes_are_checked(
     version: str, partition: TopicPartition, epoch_step: int, zk_version: int, expected: ErrorCode
 ) -> None:
-    """CP-186, docs/kafka/isr.md#changes-through-the-controller; the stricter checks came in 3.x."""
+    """CP-186, docs/kafka/isr.md#changes-through-the-controller; the stricter checks came with
+    3.3."""
     cluster = ControllerCluster([1, 2, 3], version)
     cluster.create_topic("t", (2, 3))
     cluster.kill(3)
@@ -59,7 +60,7 @@ def test_isr_changes_are_checked(
 
 @pytest.mark.parametrize("step", [-1, 1])
 def test_isr_changes_need_the_exact_broker_epoch(step: int) -> None:
-    """CP-186: older and newer epochs are both stale, an unknown broker too."""
+    """CP-186: older and newer epochs are both stale, as is that of an unknown broker."""
     cluster = ControllerCluster([1, 2])
     cluster.create_topic("t", (1, 2))
     epoch = cluster.processes[1].controller.broker_epoch
@@ -71,8 +72,8 @@ def test_isr_changes_need_the_exact_broker_epoch(step: int) -> None:
 
 
 def test_an_isr_change_is_announced_and_keeps_the_leader_epoch() -> None:
-    """New version, same epoch, UpdateMetadata to everybody, no LeaderAndIsr
-    (docs/kafka/isr.md#changes-through-the-controller)."""
+    """The version changes, the leader epoch does not; all brokers get UpdateMetadata, and none
+    LeaderAndIsr (docs/kafka/isr.md#changes-through-the-controller)."""
     cluster = ControllerCluster([1, 2, 3])
     cluster.create_topic("t", (1, 2, 3))
     cluster.sent.clear()
@@ -83,7 +84,7 @@ def test_an_isr_change_is_announced_and_keeps_the_leader_epoch() -> None:
 
 
 def test_a_refused_isr_change_is_announced_as_it_is() -> None:
-    """The leader that was too late hears like all others what counts
+    """All brokers, including the leader that was too late, get the stored state
     (``KafkaController.processAlterPartition``)."""
     cluster = ControllerCluster([1, 2, 3])
     cluster.create_topic("t", (1, 2, 3))
@@ -97,7 +98,7 @@ def test_a_refused_isr_change_is_announced_as_it_is() -> None:
 
 
 def test_an_isr_change_of_a_deposed_controller_is_answered_and_ends_its_tenure() -> None:
-    """An unexpected exception is a top-level UNKNOWN_SERVER_ERROR
+    """An unexpected exception is answered with a top-level UNKNOWN_SERVER_ERROR
     (docs/kafka/isr.md#changes-through-the-controller)."""
     cluster = ControllerCluster([1, 2])
     cluster.create_topic("t", (1, 2))
@@ -114,7 +115,7 @@ def test_an_isr_change_of_a_deposed_controller_is_answered_and_ends_its_tenure()
 
 
 def test_a_preempted_isr_change_is_never_answered() -> None:
-    """AlterIsrReceived is dropped in silence (docs/kafka/controller-state.md#events)."""
+    """A preempted AlterIsrReceived has no response (docs/kafka/controller-state.md#events)."""
     cluster = ControllerCluster([1, 2])
     cluster.create_topic("t", (1, 2))
     answers: list[Any] = []
@@ -128,7 +129,7 @@ def test_a_preempted_isr_change_is_never_answered() -> None:
 
 
 def test_isr_notifications_refresh_the_cache_and_are_removed() -> None:
-    """CP-189: duplicates are fine, the nodes go."""
+    """CP-189: duplicates are allowed, and the nodes are deleted."""
     cluster = ControllerCluster([1, 2], "1.1")
     cluster.create_topic("t", (1, 2))
     cluster.set_isr("t", 0, (1,))
@@ -163,7 +164,7 @@ def test_notifications_of_failed_directories_are_consumed() -> None:
 
 
 def test_a_replica_found_online_again_leaves_the_offline_set() -> None:
-    """NONE takes a replica off the list, which triggers nothing by itself
+    """The error NONE removes a replica from the offline set, but triggers nothing
     (docs/kafka/brokers.md#failed-disks)."""
     cluster = ControllerCluster([1, 2, 3])
     cluster.create_topic("t", (2, 3))

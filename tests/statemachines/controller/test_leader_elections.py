@@ -1,4 +1,4 @@
-"""Leaders are elected because someone or the timer asked."""
+"""Leader elections on request and by the timer."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ TP = TopicPartition("t", 0)
 
 
 def test_a_known_partition_without_leadership_silences_the_whole_request() -> None:
-    """Nobody is answered (docs/kafka/election.md#elections-on-request)."""
+    """The caller gets no answer (docs/kafka/election.md#elections-on-request)."""
     cluster = ControllerCluster([1, 2])
     cluster.create_topic("t", (2,))
     cluster.kill(2)
@@ -39,7 +39,7 @@ def test_a_known_partition_without_leadership_silences_the_whole_request() -> No
 
 
 def test_partitions_of_dying_topics_are_not_elected() -> None:
-    """INVALID_TOPIC_EXCEPTION; CP-147: reassignments answer 'unknown'
+    """They get INVALID_TOPIC_EXCEPTION; CP-147: for reassignments they are unknown
     (docs/kafka/election.md#elections-on-request)."""
     cluster = ControllerCluster([1, 2, 3])
     cluster.create_topic("t", (2, 3))
@@ -52,7 +52,7 @@ def test_partitions_of_dying_topics_are_not_elected() -> None:
 
 
 def test_the_broker_default_turned_on_elects_everywhere() -> None:
-    """UncleanLeaderElectionEnable retries every leaderless partition (CP-119)
+    """UncleanLeaderElectionEnable tries every leaderless partition again (CP-119)
     (docs/kafka/controller-state.md#events)."""
     cluster = ControllerCluster([1, 2, 3])
     cluster.create_topic("t", (2, 3))
@@ -67,7 +67,7 @@ def test_the_broker_default_turned_on_elects_everywhere() -> None:
 
 
 def test_a_topic_turned_unclean_is_elected_alone() -> None:
-    """CP-119: no change of controller is needed; other topics stay as they are."""
+    """CP-119: this needs no failover, and other topics stay as they are."""
     cluster = ControllerCluster([1, 2, 3])
     for topic in ("t", "u"):
         cluster.create_topic(topic, (2, 3))
@@ -84,7 +84,7 @@ def test_a_topic_turned_unclean_is_elected_alone() -> None:
 
 @pytest.mark.parametrize("version", ["0.10", "1.1", "2.8", "3.9"])
 def test_an_unclean_leader_is_marked_until_it_changes_the_isr_since_3_2(version: str) -> None:
-    """KIP-704: the mark outlives other elections; what the leader proposes has recovered."""
+    """KIP-704: the mark stays during other elections, until the leader proposes an ISR."""
 
     def stored() -> dict[str, Any]:
         found = json.loads(present(cluster.zookeeper.get("/brokers/topics/t/partitions/0/state")))
@@ -106,7 +106,7 @@ def test_an_unclean_leader_is_marked_until_it_changes_the_isr_since_3_2(version:
 
 
 def test_an_unclean_leader_that_proposes_the_isr_it_has_has_recovered() -> None:
-    """The ISR is no news, but the mark goes with the proposal (KIP-704)."""
+    """The ISR is unchanged, but the proposal clears the mark (KIP-704)."""
     cluster = ControllerCluster([1, 2, 3], "3.9")
     cluster.create_topic("t", (3, 2), config={"unclean.leader.election.enable": "true"})
     cluster.set_isr("t", 0, (3,))
@@ -145,7 +145,7 @@ def test_unclean_election_of_a_healthy_partition_is_not_needed() -> None:
 
 
 def test_unclean_election_is_needed_where_the_leader_is_leaving() -> None:
-    """A broker that shuts down is not live; the only replica in sync is its own."""
+    """A broker that shuts down does not count as live, and has the only replica in sync."""
     cluster = ControllerCluster([1, 2])
     cluster.create_topic("t", (2,))
     cluster.controlled_shutdown(2)
@@ -154,7 +154,7 @@ def test_unclean_election_is_needed_where_the_leader_is_leaving() -> None:
 
 
 def test_pending_preferred_elections_are_taken_up_at_failover() -> None:
-    """Done, unknown and dying ones are dropped, the znode goes
+    """Completed and unknown ones, and those of topics being deleted, are dropped with the znode
     (docs/kafka/controller-failover.md#failover)."""
     cluster = ControllerCluster([1, 2, 3])
     cluster.create_topic("t", (3, 2))
@@ -173,7 +173,7 @@ def test_pending_preferred_elections_are_taken_up_at_failover() -> None:
 
 
 def test_a_dying_topic_of_a_pending_election_stays_as_it_is_in_0_10() -> None:
-    """No leader is elected of it at failover, and nothing resumes its deletion
+    """It gets no leader at failover, and its deletion is not resumed
     (``KafkaController.initializeTopicDeletion``, KAFKA-5107)."""
     cluster = ControllerCluster([3, 1, 2], "0.10", delete_topic_enable=True)
     cluster.create_topic("t", (1, 2))
@@ -194,7 +194,7 @@ def test_a_dying_topic_of_a_pending_election_stays_as_it_is_in_0_10() -> None:
 
 
 def test_a_tenth_is_not_enough_and_a_ninth_is() -> None:
-    """Strictly more than ten percent (docs/kafka/election.md#rebalancing)."""
+    """The imbalance must be more than ten percent (docs/kafka/election.md#rebalancing)."""
     for partitions, is_moved in ((10, False), (9, True)):
         cluster = ControllerCluster([1, 2])
         cluster.create_topic("t", *[(2, 1)] * partitions)
@@ -209,7 +209,7 @@ def test_a_tenth_is_not_enough_and_a_ninth_is() -> None:
 
 
 def test_the_timer_comes_back_as_the_version_says() -> None:
-    """After the handler by default, at a fixed rate in 0.10, never if disabled
+    """By default after the handler has ended, in 0.10 at a fixed rate, and never if disabled
     (docs/kafka/election.md#rebalancing)."""
     for version, enabled, expected in (("2.8", True, 3), ("0.10", True, 3), ("2.8", False, 0)):
         cluster = ControllerCluster([1], version, auto_leader_rebalance_enable=enabled)
@@ -224,7 +224,7 @@ def test_the_timer_comes_back_as_the_version_says() -> None:
 
 
 def test_a_check_that_fails_is_followed_by_the_next(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The timer is set again whatever came of it (``KafkaController``)."""
+    """The timer is set again whether the check succeeded or not (``KafkaController``)."""
     cluster = ControllerCluster([1])
     checks: list[object] = []
 
@@ -238,7 +238,7 @@ def test_a_check_that_fails_is_followed_by_the_next(monkeypatch: pytest.MonkeyPa
 
 
 def test_a_controller_that_is_elected_again_has_one_timer() -> None:
-    """That of its tenure before was cancelled."""
+    """The timer of its previous tenure is cancelled."""
     cluster = ControllerCluster([1])
     for _ in range(3):
         cluster.expire(1)
@@ -247,7 +247,7 @@ def test_a_controller_that_is_elected_again_has_one_timer() -> None:
 
 
 def test_a_resigned_controller_does_not_rebalance() -> None:
-    """The scheduler stops with the tenure (docs/kafka/election.md#rebalancing)."""
+    """The timer stops with the tenure (docs/kafka/election.md#rebalancing)."""
     cluster = ControllerCluster([1, 2])
     first = cluster.active
     run_now(first.trigger_controller_move())

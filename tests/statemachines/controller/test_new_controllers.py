@@ -1,4 +1,4 @@
-"""A controller that takes over: what it hears of, what it takes up, and what it leaves behind."""
+"""New controllers: what they watch and resume, and what former controllers leave behind."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ TP = TopicPartition("t", 0)
 
 
 def write(cluster: ControllerCluster, path: str, data: bytes) -> None:
-    """Put data into a node that there is."""
+    """Set the data of an existing node."""
     assert run_now(cluster.zk.requests.send_one(SetDataRequest(path, data))).is_ok
     cluster.settle()
 
 
 @pytest.mark.parametrize("version", ["1.1", "2.8"])
 def test_a_new_controller_hears_of_partitions_that_are_added(version: str) -> None:
-    """It watches the topics that were there before it (``initializeControllerContext``)."""
+    """It watches the topics that existed before its election (``initializeControllerContext``)."""
     cluster = ControllerCluster([1, 2, 3], version)
     cluster.create_topic("t", (2,))
     cluster.kill(1)
@@ -37,7 +37,8 @@ def test_a_new_controller_hears_of_partitions_that_are_added(version: str) -> No
 
 
 def test_a_new_controller_hears_of_changed_endpoints() -> None:
-    """It watches the registrations that were there before it (``initializeControllerContext``)."""
+    """It watches the registrations that existed before its election
+    (``initializeControllerContext``)."""
     cluster = ControllerCluster([1, 2, 3])
     cluster.kill(1)
     other = next(b for b in cluster.processes if b != cluster.active.broker_id)
@@ -49,7 +50,7 @@ def test_a_new_controller_hears_of_changed_endpoints() -> None:
 
 @pytest.mark.parametrize("version", ["0.10", "1.1", "2.4", "3.9"])
 def test_a_former_controller_watches_the_node_of_the_controller_alone(version: str) -> None:
-    """Whatever it followed: brokers, topics, states, requests, notifications
+    """All other watches end: brokers, topics, states, requests, notifications
     (docs/kafka/controller-failover.md#resignation)."""
     cluster = ControllerCluster([1, 2], version, delete_topic_enable=True)
     cluster.create_topic("t", (1,))
@@ -67,7 +68,7 @@ def test_a_former_controller_watches_the_node_of_the_controller_alone(version: s
 
 
 def test_answers_to_a_former_controller_count_no_more() -> None:
-    """Not in its next tenure either."""
+    """They are ignored, also in its next tenure."""
     cluster = ControllerCluster([1, 2])
     cluster.create_topic("t", (2, 1))
     run_now(cluster.active.trigger_controller_move())
@@ -82,7 +83,7 @@ def test_answers_to_a_former_controller_count_no_more() -> None:
 
 
 def test_a_former_controller_has_no_channels() -> None:
-    """It resigned: nothing it might send goes out (``ControllerChannelManager.shutdown``)."""
+    """After it resigned, it sends no requests (``ControllerChannelManager.shutdown``)."""
     cluster = ControllerCluster([1, 2])
     former = cluster.active
     cluster.expire(former.broker_id)
@@ -93,7 +94,7 @@ def test_a_former_controller_has_no_channels() -> None:
 
 
 def test_a_topic_whose_deletion_waits_for_a_reassignment_goes_when_that_is_over() -> None:
-    """A new controller finds both, and reassigns first
+    """A new controller finds both requests, and reassigns first
     (docs/kafka/controller-failover.md#failover)."""
     cluster = ControllerCluster([1, 2, 3])
     cluster.create_topic("t", (2,))
@@ -108,7 +109,8 @@ def test_a_topic_whose_deletion_waits_for_a_reassignment_goes_when_that_is_over(
 
 
 def test_a_newer_request_in_the_znode_outlives_the_end_of_an_older_one() -> None:
-    """Only what has come true is removed from it (``maybeRemoveFromZkReassignment``)."""
+    """Only completed reassignments are removed from the znode
+    (``maybeRemoveFromZkReassignment``)."""
     cluster = ControllerCluster([1, 2, 3])
     cluster.create_topic("t", (1,), (1,))
     other = TopicPartition("t", 1)
@@ -124,7 +126,7 @@ def test_a_newer_request_in_the_znode_outlives_the_end_of_an_older_one() -> None
 
 
 def test_a_reassignment_to_no_replica_is_refused() -> None:
-    """INVALID_REPLICA_ASSIGNMENT; none at all would cancel one (KIP-455)."""
+    """An empty list is INVALID_REPLICA_ASSIGNMENT; null would cancel a reassignment (KIP-455)."""
     cluster = ControllerCluster([1, 2])
     cluster.create_topic("t", (1,))
     ((_, (error, text)),) = cluster.reassign({TP: ()}).items()
@@ -133,7 +135,7 @@ def test_a_reassignment_to_no_replica_is_refused() -> None:
 
 
 def test_a_directory_that_failed_before_is_no_news() -> None:
-    """An answer takes only those replicas offline that were not known to be
+    """A response takes only replicas offline that were not known as offline
     (``processLeaderAndIsrResponseReceived``)."""
     cluster = ControllerCluster([1, 2, 3])
     cluster.create_topic("t", (2, 3))
@@ -147,7 +149,7 @@ def test_a_directory_that_failed_before_is_no_news() -> None:
 
 
 def test_a_topic_that_someone_removed_by_hand_is_forgotten() -> None:
-    """Brokers that come later hear nothing of it (``processTopicChange``)."""
+    """Brokers that start later do not get it (``processTopicChange``)."""
     cluster = ControllerCluster([1, 2])
     cluster.create_topic("t", (2,))
     run_now(cluster.zk.topics.delete_topic_znode("t", cluster.active.context.epoch_zk_version))
@@ -157,7 +159,7 @@ def test_a_topic_that_someone_removed_by_hand_is_forgotten() -> None:
 
 
 def test_no_election_fails_over_what_has_one_replica_when_its_broker_leaves() -> None:
-    """Such a partition is left alone (``doControlledShutdown``)."""
+    """Partitions with one replica are skipped (``doControlledShutdown``)."""
     cluster = ControllerCluster([1, 2])
     cluster.create_topic("t", (2,))
     cluster.log.clear()

@@ -1,4 +1,4 @@
-"""What controllers of 0.10 and 1.1 do otherwise: the flags of releases before 2.0."""
+"""Differences of controllers of 0.10 and 1.1: the flags of releases before 2.0."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ TP = TopicPartition("t", 0)
 
 
 def requests(cluster: ControllerCluster, kind: type[Any]) -> list[Any]:
-    """Requests of a kind sent since ``sent`` was cleared."""
+    """Return the requests of a kind that were sent since ``sent`` was cleared."""
     return [request for _, request in cluster.sent if isinstance(request, kind)]
 
 
@@ -28,8 +28,9 @@ def requests(cluster: ControllerCluster, kind: type[Any]) -> list[Any]:
     ("version", "expected"), [("0.10", [0, 1, 1, 0]), ("1.1", [0, 1, 0, 0]), ("2.8", [0, 1, 0, 0])]
 )
 def test_the_offline_count_before_2_1_is_taken_anew(version: str, expected: list[int]) -> None:
-    """KAFKA-6753: since 2.1 a count is kept, before the gauge counted what there is; so nothing of
-    a deleted topic stays in it. KAFKA-4441: 0.10.1 counted topics being deleted, 1.1 did not."""
+    """KAFKA-6753: since 2.1 a count is kept. Before, the gauge counted partitions when it was read,
+    so that none of a deleted topic remained. KAFKA-4441: 0.10.1 counted topics being deleted, 1.1
+    did not."""
     cluster = ControllerCluster([1, 2, 3], version, delete_topic_enable=True)
     cluster.create_topic("t", (2,))
     seen = []
@@ -50,7 +51,7 @@ def test_the_offline_count_before_2_1_is_taken_anew(version: str, expected: list
 
 @pytest.mark.parametrize(("version", "expected"), [("0.10", 1), ("1.1", 0)])
 def test_the_imbalance_of_a_queued_topic_counts_in_0_10(version: str, expected: int) -> None:
-    """KAFKA-4441: since 0.10.2 topics being deleted are left out."""
+    """KAFKA-4441: since 0.10.2 topics being deleted do not count."""
     cluster = ControllerCluster([1, 2, 3], version, delete_topic_enable=True)
     cluster.create_topic("t", (2, 3))
     cluster.kill(2)
@@ -67,8 +68,8 @@ def test_the_imbalance_of_a_queued_topic_counts_in_0_10(version: str, expected: 
 def test_in_0_10_a_failure_concerns_what_the_dead_broker_led(
     version: str, state: PartitionState, is_announced: bool
 ) -> None:
-    """Until 0.11 partitions led by others stay Online, and a broker that led nothing is announced
-    to be gone; since KIP-112 (1.0) every leaderless partition counts."""
+    """Up to 0.11 partitions led by other brokers stay Online, and the death of a broker that led
+    nothing is announced; since KIP-112 (1.0) every leaderless partition counts."""
     cluster = ControllerCluster([1, 2, 3], version)
     cluster.create_topic("t", (2,))
     cluster.controlled_shutdown(2)
@@ -82,7 +83,7 @@ def test_in_0_10_a_failure_concerns_what_the_dead_broker_led(
 
 @pytest.mark.parametrize(("version", "is_named"), [("0.10", True), ("1.1", True), ("2.8", False)])
 def test_update_metadata_names_every_topic_being_deleted(version: str, is_named: bool) -> None:
-    """KAFKA-6481: before 2.0 each UpdateMetadata, whatever it is about, told of their deletion."""
+    """KAFKA-6481: before 2.0 each UpdateMetadata, whatever its cause, announced their deletion."""
     cluster = ControllerCluster([1, 2], version, delete_topic_enable=True)
     cluster.create_topic("t", (2,))
     cluster.held.add(2)
@@ -96,8 +97,9 @@ def test_update_metadata_names_every_topic_being_deleted(version: str, is_named:
 
 
 def test_with_deletion_disabled_0_10_leaves_the_request() -> None:
-    """Its default: nobody watches. The next controller deletes nothing either, but tells brokers
-    that the topic is being deleted (KAFKA-3175, mended in 0.11)."""
+    """Deletion is disabled by default, and the request is not noticed. The next controller does not
+    delete the topic either, but announces to brokers that it is being deleted (KAFKA-3175, fixed in
+    0.10.2)."""
     cluster = ControllerCluster([1, 2], "0.10")
     cluster.create_topic("t", (2,))
     cluster.sent.clear()
@@ -114,7 +116,8 @@ def test_with_deletion_disabled_0_10_leaves_the_request() -> None:
 
 
 def test_with_deletion_disabled_1_1_drops_the_request() -> None:
-    """KAFKA-3175: since 0.11 it is not there for the next controller."""
+    """KAFKA-3175: since 0.10.2 the request is removed, so that the next controller does not find
+    it."""
     cluster = ControllerCluster([1, 2], "1.1", delete_topic_enable=False)
     cluster.create_topic("t", (2,))
     cluster.delete_topic("t")
@@ -126,7 +129,7 @@ def test_with_deletion_disabled_1_1_drops_the_request() -> None:
 def test_a_partition_added_to_a_pending_reassignment_is_moved_in_0_10(
     version: str, is_moved: bool
 ) -> None:
-    """ZkClient reported every change of the request node; since KAFKA-5642 its creation only."""
+    """ZkClient reported every change of the request node, since KAFKA-5642 only its creation is."""
     other = TopicPartition("t", 1)
     cluster = ControllerCluster([1, 2, 3], version)
     cluster.create_topic("t", (1,), (1,))
@@ -145,7 +148,7 @@ def test_a_partition_added_to_a_pending_reassignment_is_moved_in_0_10(
 
 
 def test_a_request_node_deleted_by_hand_in_0_10_does_not_blind_the_controller() -> None:
-    """ZkClient watched on after every change: the next request is taken up."""
+    """ZkClient armed the watch again after every change, so that the next request is handled."""
     cluster = ControllerCluster([1, 2, 3], "0.10")
     cluster.create_topic("t", (1,))
     cluster.create_topic("u", (1,))
@@ -162,8 +165,9 @@ def test_a_request_node_deleted_by_hand_in_0_10_does_not_blind_the_controller() 
 def test_an_election_request_that_stayed_may_be_changed_in_0_10(
     version: str, is_heeded: bool
 ) -> None:
-    """A partition that never had a leader ends the election early, and its request stays. Writing
-    another one over it asks again in 0.10; since KAFKA-5642 it only blinds the controller."""
+    """A partition that never had a leader ends the election early, and its request stays. In 0.10
+    another request written over it starts an election; since KAFKA-5642 the controller does not
+    notice it."""
     path = "/admin/preferred_replica_election"
     cluster = ControllerCluster([1, 2, 3], version)
     cluster.create_topic("t", (2, 3))
@@ -197,7 +201,7 @@ def test_an_election_request_that_stayed_may_be_changed_in_0_10(
 def test_when_a_new_controller_names_the_living_brokers(
     version: str, expected: list[type[Any]]
 ) -> None:
-    """KAFKA-4443: 0.10.1 sends roles first, and everything known to everybody at the end."""
+    """KAFKA-4443: 0.10.1 sends roles first, and all metadata to all brokers at the end."""
     cluster = ControllerCluster([1, 2, 3], version)
     cluster.create_topic("t", (2, 3))
     cluster.create_topic("u", (3, 2))
@@ -214,7 +218,8 @@ def test_when_a_new_controller_names_the_living_brokers(
 
 @pytest.mark.parametrize(("version", "is_kept"), [("0.10", True), ("1.1", False)])
 def test_announced_isrs_outlive_a_controller_of_0_10(version: str, is_kept: bool) -> None:
-    """Since KAFKA-5642 a new controller drops them; before, the next announcement took them up."""
+    """Since KAFKA-5642 a new controller deletes the notifications; before, they were processed with
+    the next one."""
     cluster = ControllerCluster([1, 2], version)
     cluster.create_topic("t", (2,))
     cluster.freeze(1)

@@ -1,4 +1,4 @@
-"""Replicas move: failover, redirects, old versions."""
+"""Reassignment: failover, redirected requests, old releases."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ TP = TopicPartition("t", 0)
 
 
 def test_reassignments_found_at_failover_go_on() -> None:
-    """The topic znode remembers; the leader epoch rises once more
+    """They are stored in the topics' znodes; the leader epoch rises once more
     (docs/kafka/controller-failover.md#failover)."""
     cluster = ControllerCluster([1, 2, 3])
     cluster.create_topic("t", (2,))
@@ -42,7 +42,7 @@ def test_the_latest_request_wins_over_the_znode() -> None:
 
 
 def test_a_reassignment_to_a_broker_that_is_not_there_is_refused() -> None:
-    """Also if others among those that are added are; who has the partition already may be dead."""
+    """Also if other new brokers are live; existing replicas may be on dead brokers."""
     cluster = ControllerCluster([1, 2, 3])
     cluster.create_topic("t", (1, 2))
     cluster.kill(2)
@@ -56,7 +56,8 @@ def test_a_reassignment_to_a_broker_that_is_not_there_is_refused() -> None:
 
 
 def test_a_reassignment_asked_for_by_znode_may_name_anyone() -> None:
-    """No validation; unknown partitions are dropped from the znode (docs/kafka/reassignment.md)."""
+    """Replicas are not validated, and unknown partitions are removed from the znode
+    (docs/kafka/reassignment.md)."""
     cluster = ControllerCluster([1])
     cluster.create_topic("t", (1,))
     unknown = TopicPartition("nothing", 0)
@@ -67,7 +68,7 @@ def test_a_reassignment_asked_for_by_znode_may_name_anyone() -> None:
 
 
 def test_a_topic_queued_for_deletion_does_not_exist_for_a_reassignment() -> None:
-    """In the same words as a partition that is not there (docs/kafka/reassignment.md)."""
+    """The error is the same as for an unknown partition (docs/kafka/reassignment.md)."""
     cluster = ControllerCluster([1, 2])
     cluster.create_topic("t", (1,))
     cluster.active.context.topics.queue_topic_deletion(["t"])
@@ -77,7 +78,8 @@ def test_a_topic_queued_for_deletion_does_not_exist_for_a_reassignment() -> None
 
 
 def test_a_dead_leader_in_the_target_is_replaced_by_election() -> None:
-    """Leader dead at completion; a failed election is only logged (docs/kafka/reassignment.md)."""
+    """The leader is dead when the reassignment completes; a failed election is only logged
+    (docs/kafka/reassignment.md)."""
     cluster = ControllerCluster([1, 2, 3])
     cluster.create_topic("t", (2,))
     cluster.kill(2)
@@ -87,7 +89,8 @@ def test_a_dead_leader_in_the_target_is_replaced_by_election() -> None:
 
 
 def test_a_leader_in_the_target_that_is_leaving_is_replaced_by_election() -> None:
-    """It counts as offline (``KafkaController.moveReassignedPartitionLeaderIfRequired``)."""
+    """A leader that shuts down counts as offline
+    (``KafkaController.moveReassignedPartitionLeaderIfRequired``)."""
     cluster = ControllerCluster([1, 2, 3])
     cluster.create_topic("t", (2,))
     assert cluster.controlled_shutdown(2) == []
@@ -99,7 +102,7 @@ def test_a_leader_in_the_target_that_is_leaving_is_replaced_by_election() -> Non
 
 
 def test_a_state_of_a_newer_controller_is_left_alone() -> None:
-    """The epoch of its leader is not raised; whoever asked hears of an unexpected error."""
+    """The leader epoch is not raised, and the caller gets an unexpected error."""
     cluster = ControllerCluster([1, 2])
     cluster.create_topic("t", (1,))
     newer = LeaderAndIsr(1, 7, (1,), 0)
@@ -110,7 +113,7 @@ def test_a_state_of_a_newer_controller_is_left_alone() -> None:
 
 
 def test_a_partition_at_rest_is_not_listed() -> None:
-    """Even if it is asked for by name (KIP-455)."""
+    """Even if the request names it (KIP-455)."""
     cluster = ControllerCluster([1, 2])
     cluster.create_topic("t", (1,), (1,))
     other = TopicPartition("t", 1)
@@ -120,7 +123,8 @@ def test_a_partition_at_rest_is_not_listed() -> None:
 
 
 def cluster_with_only_an_added_replica_in_sync(version: str) -> ControllerCluster:
-    """[1,3] is moving to [1,2,3]; 1 is dead, 3 died after 2 had joined, and 2 leads."""
+    """Return a cluster that reassigns [1, 3] to [1, 2, 3]: 1 is dead, 3 died after 2 had joined the
+    ISR, and 2 leads."""
     cluster = ControllerCluster([4, 1, 2, 3], version)
     cluster.create_topic("t", (1, 3))
     cluster.kill(1)
@@ -132,7 +136,7 @@ def cluster_with_only_an_added_replica_in_sync(version: str) -> ControllerCluste
 
 
 def test_an_isr_that_changes_while_a_reassignment_raises_the_epoch_is_kept() -> None:
-    """The epoch is raised again upon what is stored then, and the reassignment goes on."""
+    """The epoch is raised again in the state stored by then, and the reassignment continues."""
     cluster = ControllerCluster([1, 2, 3], "1.1")
     cluster.create_topic("t", (1, 2))
     raced: list[object] = []
@@ -159,9 +163,9 @@ def test_an_isr_that_changes_while_a_reassignment_raises_the_epoch_is_kept() -> 
 def test_a_cancelled_reassignment_drops_even_the_only_replica_in_sync(
     version: str, target: tuple[int, ...] | None
 ) -> None:
-    """The ISR names a broker outside the replicas then. Nobody may lead: no return of a replica
-    and no other controller helps, nor does an unclean election as long as that broker lives
-    (docs/kafka/reassignment.md#dropped-in-sync)."""
+    """The ISR then contains a broker that is not a replica, and no broker may lead. Neither a
+    returning replica nor another controller changes that, nor an unclean election while that broker
+    lives (docs/kafka/reassignment.md#dropped-in-sync)."""
     cluster = cluster_with_only_an_added_replica_in_sync(version)
     assert cluster.reassign({TP: target}) == {TP: (ErrorCode.NONE, None)}
     leaderless = LeaderAndIsr(-1, 4, (2,), 5)
@@ -183,8 +187,8 @@ def test_a_cancelled_reassignment_drops_even_the_only_replica_in_sync(
 def test_a_replica_that_was_dropped_while_alone_in_sync_leads_again_with_what_it_has(
     version: str,
 ) -> None:
-    """Reassigning to it, and an election, make the broker that the ISR still names the leader;
-    its log was deleted meanwhile (docs/kafka/reassignment.md#dropped-in-sync)."""
+    """A reassignment to the broker in the ISR, and an election, make it the leader, although its
+    log was deleted meanwhile (docs/kafka/reassignment.md#dropped-in-sync)."""
     cluster = cluster_with_only_an_added_replica_in_sync(version)
     cluster.reassign({TP: None})
     cluster.reassign({TP: (2, 1, 3)})
@@ -196,8 +200,8 @@ def test_a_replica_that_was_dropped_while_alone_in_sync_leads_again_with_what_it
 def test_a_leader_that_a_later_request_drops_is_replaced_when_the_controller_moves(
     version: str,
 ) -> None:
-    """The partition counts as online without a leader, so nothing elects one before: neither the
-    next phase A nor the start of a broker (docs/kafka/reassignment.md#dropped-in-sync)."""
+    """The partition counts as online without a leader. Therefore neither the next phase A nor the
+    start of a broker elects one earlier (docs/kafka/reassignment.md#dropped-in-sync)."""
     cluster = ControllerCluster([4, 1, 2, 3], version)
     cluster.create_topic("t", (1, 2))
     cluster.kill(2)
@@ -215,7 +219,7 @@ def test_a_leader_that_a_later_request_drops_is_replaced_when_the_controller_mov
 
 @pytest.mark.parametrize("version", ["1.1", "2.4", "2.6"])
 def test_reassignment_completes_by_state_znode_where_there_is_no_alter_isr(version: str) -> None:
-    """PartitionReassignmentIsrChange (up to 2.6 the state node is watched)
+    """Up to 2.6 the state node is watched, for PartitionReassignmentIsrChange
     (docs/kafka/controller-state.md#events)."""
     cluster = ControllerCluster([1, 2], version)
     cluster.create_topic("t", (1,))
@@ -240,7 +244,7 @@ def test_a_second_request_for_a_running_reassignment_is_ignored_before_2_4() -> 
 
 @pytest.mark.parametrize("version", ["0.10", "1.0"])
 def test_a_request_that_is_written_over_is_ignored_before_1_1(version: str) -> None:
-    """A changed node was heeded until then, yet what is on the move goes on to where it went
+    """Changes of the node were noticed, but a running reassignment keeps its target
     (``KafkaController.PartitionReassignment``)."""
     cluster = ControllerCluster([1, 2, 3], version)
     cluster.create_topic("t", (1,), (1,))
@@ -254,7 +258,7 @@ def test_a_request_that_is_written_over_is_ignored_before_1_1(version: str) -> N
 
 
 def test_legacy_reassignments_survive_a_failover() -> None:
-    """CP-150: the request znode is read again; one that is done already is cleaned up."""
+    """CP-150: the request znode is read again; completed requests are removed."""
     cluster = ControllerCluster([1, 2, 3], "0.10")
     cluster.create_topic("t", (3,), (3,))
     done = TopicPartition("t", 1)
@@ -271,7 +275,8 @@ def test_legacy_reassignments_survive_a_failover() -> None:
 
 
 def test_deleting_during_a_reassignment_deletes_at_once() -> None:
-    """The mark comes too early to matter (docs/kafka/topics.md#deletion)."""
+    """The topic is marked as ineligible before it is queued, which has no effect
+    (docs/kafka/topics.md#deletion)."""
     cluster = ControllerCluster([1, 2, 3])
     cluster.create_topic("t", (2,))
     cluster.reassign({TP: (3,)})
@@ -281,7 +286,8 @@ def test_deleting_during_a_reassignment_deletes_at_once() -> None:
 
 
 def test_a_target_with_another_failed_directory_still_takes_the_replica() -> None:
-    """CP-139: a new replica goes to a good directory; leader epoch 3 as without the failure."""
+    """CP-139: a new replica uses a working directory; the leader epoch is 3, as without the
+    failure."""
     cluster = ControllerCluster([1, 2])
     cluster.create_topic("other", (2, 1))
     cluster.create_topic("t", (1,))

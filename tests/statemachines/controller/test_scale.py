@@ -1,4 +1,4 @@
-"""Work grows with the partitions, round trips do not."""
+"""Work grows with the number of partitions, round trips do not."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from fakekafka.zkfake.messages import Request, ZkResponse
 
 
 def cost(partitions: int) -> dict[str, tuple[int, int, int]]:
-    """(ZooKeeper batches, ZooKeeper requests, control requests) of some events."""
+    """Return (ZooKeeper batches, ZooKeeper requests, control requests) that events cause."""
     counts = [0, 0]
 
     class CountingClient(LocalZooKeeperClient):

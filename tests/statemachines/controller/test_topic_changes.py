@@ -29,7 +29,8 @@ def stored_topic_id(cluster: ControllerCluster) -> str | None:
 
 
 def test_topic_ids_are_kept_for_the_life_of_a_topic() -> None:
-    """CP-203: generated once; kept over expansion, reassignment and failover; gone with it."""
+    """CP-203: an id is generated once, kept over expansion, reassignment and failover, and deleted
+    with the topic."""
     cluster = ControllerCluster([1, 2, 3])
     cluster.create_topic("t", (2, 3))
     topic_id = cluster.active.context.topics.topic_ids["t"]
@@ -51,7 +52,7 @@ def test_topics_have_no_ids_before_2_8() -> None:
 
 
 def test_a_changed_replica_list_of_an_existing_partition_is_not_noticed() -> None:
-    """CP-125: the preferred leader changes for those who read the znode anew."""
+    """CP-125: the preferred leader only changes for readers of the znode."""
     cluster = ControllerCluster([1, 2])
     cluster.create_topic("t", (1, 2))
     topic_id = cluster.active.context.topics.topic_ids["t"]
@@ -61,7 +62,7 @@ def test_a_changed_replica_list_of_an_existing_partition_is_not_noticed() -> Non
 
 
 def test_dead_replicas_of_a_new_topic_end_online() -> None:
-    """All assigned replicas, dead ones included, become OnlineReplica (CP-83)
+    """All assigned replicas become OnlineReplica, including dead ones (CP-83)
     (docs/kafka/topics.md#creation)."""
     cluster = ControllerCluster([1, 2])
     cluster.kill(2)
@@ -73,7 +74,8 @@ def test_dead_replicas_of_a_new_topic_end_online() -> None:
 
 
 def test_metrics_follow_the_cluster_and_are_zero_elsewhere() -> None:
-    """Gauges of the active controller; zeros at the others (docs/kafka/controller-state.md)."""
+    """The active controller has gauges, other brokers have zeros
+    (docs/kafka/controller-state.md)."""
     cluster = ControllerCluster([1, 2, 3])
     cluster.create_topic("t", (2, 3), (2,))
     cluster.kill(2)
@@ -91,7 +93,7 @@ def test_metrics_follow_the_cluster_and_are_zero_elsewhere() -> None:
 
 
 def test_queue_sizes_are_those_of_the_channels() -> None:
-    """Requests wait for a broker that does not answer (docs/kafka/controller-state.md)."""
+    """Requests queue up for a broker that does not answer (docs/kafka/controller-state.md)."""
     cluster = ControllerCluster([1, 2])
     cluster.held.add(2)
     cluster.create_topic("t", (2,))
@@ -113,7 +115,7 @@ def test_feature_versioning_is_enabled_by_the_first_controller() -> None:
 
 
 def test_disabled_features_are_enabled_empty_and_enabled_ones_kept() -> None:
-    """A broker that lacks a finalised feature is not taken in."""
+    """A broker that lacks a finalised feature is ignored."""
     cluster = ControllerCluster([1])
     run_now(cluster.zk.brokers.update_feature_znode(FeatureZnode(False, (("f", 1, 2),))))
     run_now(cluster.zk.requests.delete_path("/controller"))
@@ -138,7 +140,7 @@ def test_disabled_features_are_enabled_empty_and_enabled_ones_kept() -> None:
     ],
 )
 def test_feature_updates_are_validated(update: Any, expected: ErrorCode) -> None:
-    """KIP-584: empty names, unsupported features and levels, deletions of nothing."""
+    """KIP-584: empty names, unsupported features and levels, deletions of missing features."""
     cluster = ControllerCluster()
     from fakekafka.protocol.values import BrokerInfo
     from fakekafka.tests.support.controller_cluster import Process
@@ -174,7 +176,8 @@ def test_feature_updates_are_validated(update: Any, expected: ErrorCode) -> None
 
 
 def test_the_event_of_a_moved_controller_is_an_exception_for_those_who_asked() -> None:
-    """Not active means ControllerMoved (docs/kafka/brokers.md#controlled-shutdown)."""
+    """An inactive controller answers with ControllerMoved
+    (docs/kafka/brokers.md#controlled-shutdown)."""
     cluster = ControllerCluster([1, 2])
     answers: list[Any] = []
     cluster.processes[2].controller.put(ControlledShutdown(1, -1, answers.append))

@@ -1,4 +1,4 @@
-"""Topics are deleted while other things happen to them."""
+"""Deletion of topics during expansions, failures and failovers."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from fakekafka.tests.support.run_now import run_now
 
 
 def test_a_grown_topic_is_deleted_although_a_follower_is_down() -> None:
-    """CP-159: partitions are added, then the topic is deleted; it ends when the broker returns."""
+    """CP-159: partitions are added, then the topic is deleted; the deletion ends when the broker
+    returns."""
     cluster = ControllerCluster([1, 2, 3])
     cluster.create_topic("t", (1, 3))
     cluster.kill(3)
@@ -39,7 +40,7 @@ def test_a_missing_state_does_not_keep_a_topic_from_deletion() -> None:
 
 
 def test_a_broker_that_refuses_a_whole_request_has_deleted_nothing() -> None:
-    """Its error is that of each replica, whatever is told of them
+    """The error of the whole response applies to each replica, whatever its own error
     (``KafkaController.processTopicDeletionStopReplicaResponseReceived``)."""
     cluster = ControllerCluster([1, 2])
     cluster.create_topic("t", (2,))
@@ -54,8 +55,8 @@ def test_a_broker_that_refuses_a_whole_request_has_deleted_nothing() -> None:
 
 
 def test_an_answer_that_comes_after_the_tenure_is_ignored() -> None:
-    """Responses reach only the controller that asked, and only while it is one
-    (docs/kafka/topics.md#deletion)."""
+    """Responses are processed only by the controller that sent the request, and only during its
+    tenure (docs/kafka/topics.md#deletion)."""
     cluster = ControllerCluster([1, 2])
     cluster.create_topic("t", (2,))
     cluster.held.add(2)

@@ -1,4 +1,4 @@
-"""Topic deletion by itself: real context, state machines that only note states."""
+"""Topic deletion in isolation: a real context, and state machines that only record states."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ BROKERS = (1, 2, 3)
 
 
 class Machines:
-    """Both state machines and the deletion client, as mocks that write down what happens."""
+    """Mocks of both state machines and of the deletion client that record calls."""
 
     def __init__(self, context: ControllerContext) -> None:
         self.context = context
@@ -196,7 +196,7 @@ def test_a_broker_that_fails_after_the_start_is_retried_last() -> None:
 
 
 def test_disabled_deletion_does_nothing_but_drop_requests() -> None:
-    """CP-164: every method is without effect; requests found at failover are removed."""
+    """CP-164: no method has an effect; requests found at failover are removed."""
     world = World(enabled=False)
     manager = world.manager
     run_now(manager.init(["foo"], []))
@@ -212,7 +212,7 @@ def test_disabled_deletion_does_nothing_but_drop_requests() -> None:
 
 
 def test_what_one_topic_waited_for_frees_no_other() -> None:
-    """Each is halted by itself (``TopicDeletionManager.resumeDeletionForTopics``)."""
+    """Each topic waits independently (``TopicDeletionManager.resumeDeletionForTopics``)."""
     world = World()
     run_now(world.manager.init(["foo", "bar"], ["foo", "bar"]))
     run_now(world.manager.resume_deletion_for_topics(["foo"]))
@@ -222,7 +222,7 @@ def test_what_one_topic_waited_for_frees_no_other() -> None:
 
 
 def test_marking_a_topic_before_it_is_queued_has_no_effect() -> None:
-    """A topic deleted during its reassignment is deleted at once
+    """A topic that is deleted during its reassignment is deleted at once
     (docs/kafka/topics.md#deletion)."""
     world = World()
     world.manager.mark_topic_ineligible_for_deletion(["foo"], "topic reassignment in progress")
@@ -230,7 +230,8 @@ def test_marking_a_topic_before_it_is_queued_has_no_effect() -> None:
 
 
 def test_partitions_disappear_at_the_end_before_2_1() -> None:
-    """In 0.10 and 1.1 partitions are moved at completion only (docs/kafka/topics.md#deletion)."""
+    """In 0.10 and 1.1 partitions become NonExistent at completion only
+    (docs/kafka/topics.md#deletion)."""
     world = World(kafka_version="1.1")
     run_now(world.manager.enqueue_topics_for_deletion(["foo"]))
     assert world.machines.partition_calls == []

@@ -1,4 +1,4 @@
-"""The scenarios in ``scenarios/*.txt`` come out as they are written down."""
+"""Scenarios in ``scenarios/*.txt`` produce the recorded output."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ SCENARIOS = sorted((Path(__file__).parent / "transcripts").glob("*.txt"))
 
 @pytest.mark.parametrize("path", SCENARIOS, ids=lambda path: path.stem)
 def test_a_scenario_comes_out_as_written(path: Path) -> None:
-    """Golden transcripts; ``FAKEKAFKA_REWRITE=1`` writes them anew. CP numbers are in the files."""
+    """Golden transcripts; ``FAKEKAFKA_REWRITE=1`` rewrites them. CP numbers are in the files."""
     text = path.read_text()
     now = run_transcript(text)
     if os.environ.get("FAKEKAFKA_REWRITE") == "1":
