@@ -139,7 +139,7 @@ class DynamicConfigManager:
         """Forget the configuration of a deleted topic."""
         self._topics.pop(topic, None)
 
-    # --- life
+    # --- lifecycle
 
     async def load(self) -> None:
         """Read and apply the broker's dynamic values, before any other part of the broker starts

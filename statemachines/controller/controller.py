@@ -195,7 +195,7 @@ class KafkaController:
             events.AllocateProducerIds: ProducerIdBlocks(parts).process_allocate,
         }
 
-    # --- life
+    # --- lifecycle
 
     @property
     def is_active(self) -> bool:

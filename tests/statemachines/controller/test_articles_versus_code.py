@@ -51,8 +51,8 @@ def test_zk_triggered_means_the_election_znode(version: str) -> None:
 
 
 def test_an_admin_clients_election_is_unclean_only_if_it_says_so() -> None:
-    """Claim: AdminClientTriggered always allows unclean leaders. Code: only the type UNCLEAN
-    does."""
+    """Claim: AdminClientTriggered always allows unclean leaders. Code: only with the type
+    UNCLEAN."""
     cluster = ControllerCluster([1, 2, 3])
     cluster.create_topic("t", (2, 3))
     cluster.set_isr("t", 0, (2,))
@@ -88,9 +88,9 @@ def test_imbalance_is_counted_per_preferred_broker(version: str) -> None:
 def test_no_leader_is_written_by_the_replicas_end(
     version: str, expected: list[tuple[int, int]]
 ) -> None:
-    """Claim: an election without outcome writes nothing, the replica's step writes -1. Code: so for
-    a broker's failure; at a controller's failover -1 comes first and the epoch rises by two
-    (from 2.3)."""
+    """Claim: an election without outcome writes nothing, and the replica state machine writes
+    leader -1. Code: this is so after a broker's failure; at a controller's failover -1 comes first
+    and the epoch rises by two (from 2.3)."""
     cluster = ControllerCluster([1, 2, 3], version)
     cluster.create_topic("alone", (3,))
     cluster.create_topic("t", (1, 2))
@@ -115,7 +115,7 @@ def test_partitions_of_a_dying_topic_cease_to_exist_at_once(
     version: str, expected: PartitionState
 ) -> None:
     """Claim: they stay Offline until the topic is gone. Code: until 2.0 their state does not change
-    before the end; from 2.1 they are NonExistent from the start of the deletion."""
+    before the end; from 2.1 they become NonExistent when the deletion starts."""
     cluster = ControllerCluster([1, 2, 3], version)
     cluster.create_topic("t", (1, 2))
     cluster.kill(2)
@@ -145,7 +145,7 @@ def test_a_reassignment_without_election_raises_the_epoch_too(
     target: tuple[int, ...], expected: tuple[int, int]
 ) -> None:
     """Claim: elects only if the leader is dead or not in the target. Code: right, but otherwise the
-    epoch rises too and LeaderAndIsr goes out."""
+    epoch rises, too, and LeaderAndIsr is sent."""
     cluster = ControllerCluster([1, 2, 3])
     cluster.create_topic("t", (1, 2))
     cluster.sent.clear()
@@ -160,7 +160,8 @@ def test_a_reassignment_without_election_raises_the_epoch_too(
 
 @pytest.mark.parametrize("version", ALL)
 def test_a_dead_broker_leaves_the_isr_at_once(version: str) -> None:
-    """000 asks: does it? Code: yes, the controller removes it, except for the last member."""
+    """An article asks whether it does. Code: yes, the controller removes it, except for the last
+    member."""
     cluster = ControllerCluster([1, 2, 3], version, unclean_leader_election_enable=False)
     cluster.create_topic("t", (1, 2, 3))
     cluster.create_topic("alone", (3,))
@@ -174,7 +175,7 @@ def test_a_dead_broker_leaves_the_isr_at_once(version: str) -> None:
 
 
 def test_a_replica_has_seven_states() -> None:
-    """Claim: four. Code: seven, and one deletion with a failure on its way shows them all."""
+    """Claim: four. Code: seven, all of which occur in a deletion with a failure."""
     cluster = ControllerCluster([1, 2, 3])
     seen = spy_on_replica_states(cluster)
     cluster.create_topic("t", (1, 2))
@@ -217,8 +218,8 @@ def test_a_leader_from_outside_the_isr_needs_permission(
 
 @pytest.mark.parametrize("version", ALL)
 def test_a_broker_that_comes_up_leads_only_what_had_no_leader(version: str) -> None:
-    """Claim: its preferred partitions are elected back. Code: only New and Offline partitions
-    are."""
+    """Claim: its preferred partitions are elected back. Code: only New and Offline partitions get
+    leaders."""
     cluster = ControllerCluster([1, 2], version, unclean_leader_election_enable=False)
     cluster.create_topic("t", (2, 1))
     cluster.create_topic("alone", (2,))
@@ -250,7 +251,7 @@ def test_replicas_never_move_by_themselves(version: str) -> None:
 
 def test_followers_shift_with_every_round_and_start_anywhere() -> None:
     """Claim: replica j of partition i is on broker (i + j) mod n. Code: the distance grows with
-    every round over the brokers, the start is random, and racks have a form of their own."""
+    every round over the brokers, the start is random, and racks follow another rule."""
     brokers = [(broker_id, None) for broker_id in range(5)]
     naive = [tuple((i + j) % 5 for j in range(3)) for i in range(10)]
     fixed = assign_replicas_to_brokers(brokers, 10, 3, fixed_start_index=0, start_partition_id=0)
@@ -273,7 +274,7 @@ def test_followers_shift_with_every_round_and_start_anywhere() -> None:
 
 @pytest.mark.parametrize("version", ALL)
 def test_the_first_leader_is_the_first_replica_that_lives(version: str) -> None:
-    """Claim: the first replica. Code: the first one online; the ISR is all that are."""
+    """Claim: the first replica. Code: the first online replica; the ISR is all online replicas."""
     cluster = ControllerCluster([1, 2, 3], version)
     cluster.kill(2)
     cluster.create_topic("t", (2, 3, 1))
@@ -282,8 +283,8 @@ def test_the_first_leader_is_the_first_replica_that_lives(version: str) -> None:
 
 
 def test_who_hears_of_a_leader_depends_on_the_strategy() -> None:
-    """Claim: all live replicas. Code: Offline the live ones, Preferred all, Reassign the target,
-    and ControlledShutdown the leaving broker as well."""
+    """Claim: all live replicas. Code: for Offline the live ones, for Preferred all, for Reassign
+    the target, and for ControlledShutdown the leaving broker as well."""
     cluster = ControllerCluster([1, 2, 3, 4])
     cluster.create_topic("t", (2, 3, 4))
     cluster.sent.clear()

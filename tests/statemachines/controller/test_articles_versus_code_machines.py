@@ -15,7 +15,7 @@ from fakekafka.tests.support.run_now import run_now
 
 
 def change_unseen(cluster: ControllerCluster, isr: tuple[int, ...]) -> None:
-    """Change the stored ISR behind the controller's back."""
+    """Change the stored ISR without the controller's knowledge."""
     state = cluster.state("t")
     new = LeaderAndIsr(state.leader, state.leader_epoch, isr, state.zk_version)
     assert (
@@ -24,7 +24,7 @@ def change_unseen(cluster: ControllerCluster, isr: tuple[int, ...]) -> None:
 
 
 def fail_over_without(cluster: ControllerCluster, dead: int) -> None:
-    """Another broker dies, and then broker 1, the controller, before it has noticed."""
+    """Let another broker die, and then broker 1, the controller, before it has noticed."""
     cluster.freeze(dead)
     cluster.zookeeper.close_session(cluster.processes.pop(dead).client.session_id)
     cluster.kill(1)
@@ -46,8 +46,8 @@ def test_a_new_partition_is_initialised_not_elected(version: str) -> None:
 
 
 def test_there_is_a_selector_for_preferred_replicas() -> None:
-    """003 lists four selectors. Code: a fifth one elects the first replica or nobody; that it leads
-    already is no error."""
+    """Claim: there are four selectors. Code: a fifth one elects the first replica or none; it is
+    no error if that replica leads already."""
     cluster = ControllerCluster([1, 2, 3], "0.10")
     cluster.create_topic("t", (2, 3, 1))
     cluster.create_topic("led", (1, 2))
@@ -84,7 +84,7 @@ def test_a_leaving_broker_is_told_who_leads_now(version: str, expected: set[int]
 @pytest.mark.parametrize("version", ALL)
 @pytest.mark.parametrize("isr", [(4, 3, 2), (2,)], ids=["clean", "unclean"])
 def test_the_offline_election_goes_by_the_assignment(version: str, isr: tuple[int, ...]) -> None:
-    """Claim: Offline picks some alive broker. Code: the first one in the order of the assignment,
+    """Claim: Offline picks any live broker. Code: the first one in the order of the assignment,
     whatever the order of the ISR."""
     cluster = ControllerCluster([1, 2, 3, 4], version, unclean_leader_election_enable=True)
     cluster.create_topic("t", (2, 3, 4))
@@ -98,8 +98,8 @@ def test_the_offline_election_goes_by_the_assignment(version: str, isr: tuple[in
 
 @pytest.mark.parametrize("version", ALL)
 def test_startup_elects_for_new_and_offline_partitions(version: str) -> None:
-    """Claim: for New and Online ones. Code: New and Offline; who has a live leader is left
-    alone."""
+    """Claim: for New and Online ones. Code: New and Offline; partitions with a live leader are
+    skipped."""
     cluster = ControllerCluster([1, 2, 3], version)
     cluster.create_topic("online", (3, 2))
     cluster.create_topic("offline", (1, 2))
@@ -116,7 +116,7 @@ def test_startup_elects_for_new_and_offline_partitions(version: str) -> None:
 
 @pytest.mark.parametrize("version", ALL)
 def test_only_the_new_replica_is_told_that_it_is_new(version: str) -> None:
-    """Claim: NewReplica sends LeaderAndIsr to all replicas of the partition. Code: only to that
+    """Claim: NewReplica sends LeaderAndIsr to all replicas of the partition. Code: only to the new
     one; UpdateMetadata goes to every broker."""
     cluster = ControllerCluster([1, 2, 3], version)
     cluster.create_topic("t", (1, 2))
@@ -188,8 +188,8 @@ def test_startup_takes_dead_replicas_out_of_the_isr(
     ],
 )
 def test_a_replica_goes_offline_without_leadership(version: str, expected: ReplicaState) -> None:
-    """Claim: OfflineReplica needs leadership information, else it is an error. Code: so in 0.10;
-    later the replica becomes Offline all the same, and UpdateMetadata is queued for everyone."""
+    """Claim: OfflineReplica needs leadership information, else it is an error. Code: this is so in
+    0.10; later the replica becomes Offline nevertheless, and UpdateMetadata goes to all brokers."""
     cluster = ControllerCluster([1, 2], version)
     cluster.create_topic("t", (9,))
     cluster.sent.clear()
@@ -207,7 +207,7 @@ def test_a_replica_goes_offline_without_leadership(version: str, expected: Repli
 @pytest.mark.parametrize("version", ALL)
 def test_the_first_online_transition_tells_live_replicas_only(version: str) -> None:
     """Claim: every move to Online ends with an election and LeaderAndIsr to all replicas. Code:
-    from New it is an initialisation, which live replicas hear of."""
+    from New it is an initialisation, with LeaderAndIsr to live replicas."""
     cluster = ControllerCluster([1, 2, 3], version)
     cluster.kill(3)
     cluster.create_topic("t", (3, 2, 1))

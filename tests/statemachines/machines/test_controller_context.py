@@ -1,4 +1,4 @@
-"""The controller's memory (docs/kafka/controller-state.md)."""
+"""The controller's context (docs/kafka/controller-state.md)."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def new_context(*broker_ids: int) -> ControllerContext:
 
 
 def with_partitions(**replicas: tuple[int, ...]) -> ControllerContext:
-    """Brokers 1 to 3 and partitions ``t0=(1, 2)`` meaning t-0."""
+    """Return a context with brokers 1 to 3, and partition t-0 for each ``t0=(1, 2)``."""
     context = new_context(1, 2, 3)
     for name, brokers in replicas.items():
         context.topics.update_partition_full_replica_assignment(
@@ -76,7 +76,7 @@ def test_the_target_is_what_is_not_removed(
 
 
 def test_a_reassignment_starts_with_its_target() -> None:
-    """CP-53: target first, then what remains of the origin."""
+    """CP-53: the target comes first, then the rest of the origin."""
     started = ReplicaAssignment((1, 2, 3, 4)).reassign_to((4, 2, 5, 3))
     assert started == ReplicaAssignment((4, 2, 5, 3, 1), (5,), (1,))
 
@@ -88,7 +88,7 @@ def test_reordering_is_no_reassignment() -> None:
 
 
 def test_a_redirected_reassignment_starts_from_the_origin() -> None:
-    """CP-55: what was being added in vain vanishes."""
+    """CP-55: replicas that the first request wanted to add disappear."""
     origin = ReplicaAssignment((1, 2, 3))
     redirected = origin.reassign_to((4, 5, 6)).reassign_to((7, 8, 9))
     assert redirected == origin.reassign_to((7, 8, 9))
@@ -107,7 +107,7 @@ def test_reassigning_to_the_origin_undoes_it() -> None:
 def test_reassigning_to_the_own_target_changes_nothing(
     origin: list[int], target: list[int]
 ) -> None:
-    """CP-57, and no replica is lost or invented on the way."""
+    """CP-57, and no replica is lost or added on the way."""
     ongoing = ReplicaAssignment(tuple(origin)).reassign_to(target)
     assert ongoing.reassign_to(ongoing.target) == ongoing
     assert (set(ongoing.origin), ongoing.target) == (set(origin), tuple(target))
@@ -136,7 +136,8 @@ def test_the_imbalance_count_follows_leaders_assignments_and_deletions() -> None
 
 
 def test_a_preferred_replica_being_added_counts_once_it_is_in_sync() -> None:
-    """Before that the partition is not held against it (docs/kafka/election.md#rebalancing)."""
+    """Before that the partition does not count as imbalanced
+    (docs/kafka/election.md#rebalancing)."""
     context = with_partitions(t0=(1, 2))
     context.topics.put_partition_leadership_info(T0, led_by(1, (1, 2)))
     context.topics.update_partition_full_replica_assignment(
@@ -148,7 +149,7 @@ def test_a_preferred_replica_being_added_counts_once_it_is_in_sync() -> None:
 
 
 def test_shutting_down_brokers_are_registered_but_not_live() -> None:
-    """Their replicas are offline unless asked otherwise."""
+    """Their replicas are offline, unless the caller includes brokers that are shutting down."""
     context = with_partitions(t0=(1, 2))
     context.brokers.shutting_down_broker_ids.add(2)
     assert list(context.brokers.live_broker_ids) == [1, 3]
@@ -160,7 +161,7 @@ def test_shutting_down_brokers_are_registered_but_not_live() -> None:
 
 
 def test_a_replica_on_a_failed_directory_is_offline() -> None:
-    """Only that one, though its broker is alive (JBOD)."""
+    """Only that replica is offline; its broker is live (JBOD)."""
     context = with_partitions(t0=(1,), t1=(1,))
     context.brokers.replicas_on_offline_dirs[1] = OrderedSet([T0])
     assert not context.brokers.is_replica_online(1, T0, include_shutting_down=True)
@@ -168,7 +169,8 @@ def test_a_replica_on_a_failed_directory_is_offline() -> None:
 
 
 def test_partitions_with_an_offline_leader() -> None:
-    """Leaderless, dead, shutting down, failed directory; not those queued for deletion."""
+    """The leader is missing, dead, shutting down or on a failed directory; topics queued for
+    deletion are excluded."""
     context = with_partitions(t0=(1,), t1=(2,), t2=(3,), u0=(1,), u1=(1,), u2=(9,), d0=(9,))
     deleted = TopicPartition("d", 0)
     u1, u2 = TopicPartition("u", 1), TopicPartition("u", 2)
@@ -182,7 +184,7 @@ def test_partitions_with_an_offline_leader() -> None:
 
 
 def test_partition_leaders_on_a_broker_need_other_replicas() -> None:
-    """RF > 1, not queued for deletion."""
+    """Partitions with one replica, or of topics queued for deletion, are excluded."""
     context = with_partitions(t0=(1, 2), t1=(1,), t2=(2, 1), u0=(1, 2))
     for tp, leader in ((T0, 1), (T1, 1), (T2, 2), (U0, 1)):
         context.topics.put_partition_leadership_info(tp, led_by(leader))
@@ -207,13 +209,13 @@ def test_partitions_on_a_broker_include_those_moving_in_or_out() -> None:
 
 
 def test_replicas_are_split_into_online_and_offline() -> None:
-    """Every assigned replica is in exactly one of two maps, by its broker."""
+    """Every assigned replica is in exactly one of the two maps, by its broker."""
     context = with_partitions(t0=(1, 9))
     assert context.topics.online_and_offline_replicas() == ({1: [T0]}, {9: [T0]})
 
 
 def test_replica_states_by_topic() -> None:
-    """Deletion asks for those of a topic that are in a state."""
+    """Deletion needs a topic's replicas in a given state."""
     context = with_partitions(t0=(1, 2))
     one, two = context.topics.replicas_for_topic("t")
     context.states.put_replica_state(one, ReplicaState.OFFLINE)
@@ -227,7 +229,7 @@ def test_replica_states_by_topic() -> None:
 
 
 def test_eligible_topics_are_queued_and_not_ineligible() -> None:
-    """Queued and in progress are different things."""
+    """A queued deletion is not yet in progress."""
     context = with_partitions(t0=(1,))
     assert not context.topics.is_topic_eligible_for_deletion("t")
     context.topics.queue_topic_deletion(["t"])
@@ -265,7 +267,8 @@ def test_a_topic_keeps_its_id() -> None:
 
 
 def test_the_leader_epoch_for_stop_replica() -> None:
-    """Unknown, known, of a topic being deleted (docs/kafka/control-requests.md#stopreplica)."""
+    """For an unknown partition, a known one, and one of a topic being deleted
+    (docs/kafka/control-requests.md#stopreplica)."""
     context = with_partitions(t0=(1,))
     assert context.topics.leader_epoch(T0) == -1
     context.topics.put_partition_leadership_info(
@@ -288,7 +291,7 @@ def test_broker_metadata_can_be_replaced() -> None:
 
 
 def memory_of(context: ControllerContext) -> dict[str, Any]:
-    """All that the parts of a context hold, except what they were handed at the beginning."""
+    """Return all data of a context's parts, except the objects they were constructed with."""
     handed = {"_behaviour", "_brokers", "_state_listener", "_topics", "replica_predecessors"}
     parts: list[Any] = [context.brokers, context.topics, context.states]
     held: dict[str, Any] = {"epoch": context.epoch, "zk_version": context.epoch_zk_version}
@@ -325,7 +328,7 @@ leadership_steps = st.lists(
 def test_incremental_counts_and_indexes_equal_those_counted_afresh(
     steps: list[tuple[str, int, list[int], PartitionState]],
 ) -> None:
-    """Whatever happens, the metrics are what a look at everything would give."""
+    """After any sequence of changes, they equal counts over all partitions."""
     context = new_context(1, 2)
     for kind, number, order, state in steps:
         tp = TopicPartition("tu"[number % 2], number)

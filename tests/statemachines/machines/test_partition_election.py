@@ -52,7 +52,7 @@ def test_electing_the_current_leader_still_raises_the_epoch(core: Core) -> None:
 
 
 def test_a_reassignment_elects_among_its_targets(make_core: MakeCore) -> None:
-    """Not among the replicas that it takes away, though they live and are in sync."""
+    """Replicas that it removes do not lead, even if they are live and in sync."""
     core = make_core(5, 6)
     assignment = ReplicaAssignment((6, 5, 7), (5, 7), (6,))
     core.assign(TP, 6, 5, 7)
@@ -66,7 +66,7 @@ def test_a_reassignment_elects_among_its_targets(make_core: MakeCore) -> None:
 def test_a_leaving_broker_is_told_of_its_successor_since_2_1(
     make_core: MakeCore, version: str, told: list[int]
 ) -> None:
-    """KAFKA-7482: in 1.1 and 2.0 it did not count as online."""
+    """KAFKA-7482: in 1.1 and 2.0 the leaving broker did not count as online."""
     core = make_core(5, 6, version=version)
     core.context.brokers.shutting_down_broker_ids.add(5)
     core.have(TP, ONLINE, (5, 6), 5, (5, 6))
@@ -85,7 +85,8 @@ def test_controlled_shutdown_moves_the_leader_and_tells_both(make_core: MakeCore
 
 
 def test_kafka_1_1_tells_only_who_stays(make_core: MakeCore) -> None:
-    """Both are told again since 2.1 (KAFKA-7482) (docs/kafka/election.md#selectors)."""
+    """Since 2.1 the leaving broker gets LeaderAndIsr again (KAFKA-7482)
+    (docs/kafka/election.md#selectors)."""
     core = make_core(5, 6, version="1.1")
     core.context.brokers.shutting_down_broker_ids.add(5)
     core.have(TP, ONLINE, (5, 6), 5, (5, 6))
@@ -102,7 +103,7 @@ def test_a_leaderless_partition_gets_its_live_isr_member_back(core: Core) -> Non
 
 
 def test_an_allowed_unclean_election_does_not_read_the_topics_config(core: Core) -> None:
-    """CP-15: leader and ISR are the live replica, which alone is told."""
+    """CP-15: the live replica becomes leader and ISR, and is the only recipient."""
     core.have(TP, OFFLINE, (6, 5), 6, (6,))
     core.client.requests.clear()
     core.move([TP], ONLINE, OfflinePartition(allow_unclean=True))
@@ -119,8 +120,7 @@ def test_an_allowed_unclean_election_does_not_read_the_topics_config(core: Core)
 def test_unclean_permission_is_the_topics_override_over_the_brokers_default(
     make_core: MakeCore, broker_default: bool, override: str | None, leader: int
 ) -> None:
-    """CP-115, CP-116, CP-117 as far as the election decides them
-    (docs/kafka/election.md#unclean-election)."""
+    """CP-115, CP-116, CP-117, for the election's part (docs/kafka/election.md#unclean-election)."""
     core = make_core(5, config={"unclean.leader.election.enable": broker_default})
     if override is not None:
         config = {"unclean.leader.election.enable": override}
@@ -133,7 +133,7 @@ def test_unclean_permission_is_the_topics_override_over_the_brokers_default(
 
 
 def test_a_clean_election_is_not_counted_as_unclean(core: Core) -> None:
-    """A leader from the ISR loses nothing, also where one from outside was allowed."""
+    """A leader from the ISR loses no records, even if an unclean leader was allowed."""
     core.have(TP, OFFLINE, (6, 5), 6, (6, 5))
     core.move([TP], ONLINE, OfflinePartition(allow_unclean=True))
     assert present(core.stored(TP))[0] == 5
@@ -141,7 +141,7 @@ def test_a_clean_election_is_not_counted_as_unclean(core: Core) -> None:
 
 
 def test_an_isr_whose_log_directories_failed_is_dead(make_core: MakeCore) -> None:
-    """Its brokers live, but none of them has the log: an unclean election is what is left."""
+    """Its brokers live, but none has the log, so that only an unclean election is possible."""
     core = make_core(5, 6, config={"unclean.leader.election.enable": True})
     core.context.brokers.replicas_on_offline_dirs[6] = OrderedSet([TP])
     core.have(TP, OFFLINE, (6, 5), 6, (6,))
@@ -150,7 +150,7 @@ def test_an_isr_whose_log_directories_failed_is_dead(make_core: MakeCore) -> Non
 
 
 def test_a_topic_config_that_cannot_be_read_fails_the_election(core: Core) -> None:
-    """Only of that topic's partitions whose whole ISR is dead."""
+    """Only the topic's partitions whose whole ISR is dead fail."""
     other = TopicPartition("u", 0)
     for tp in (TP, other):
         core.have(tp, OFFLINE, (6, 5), 6, (6,) if tp is TP else (6, 5))
@@ -172,7 +172,7 @@ def test_a_failing_read_leaves_the_partition_offline(core: Core, failure: Any) -
 
 @pytest.mark.parametrize("node", ["missing", "empty"])
 def test_a_missing_state_leaves_the_partition_offline(core: Core, node: str) -> None:
-    """CP-17: no node, or nothing in it."""
+    """CP-17: the node is missing or empty."""
     core.assign(TP, 5)
     core.put(TP, OFFLINE)
     if node == "empty":
@@ -183,7 +183,7 @@ def test_a_missing_state_leaves_the_partition_offline(core: Core, node: str) -> 
 
 
 def test_an_election_without_candidate_writes_nothing(core: Core) -> None:
-    """The failure names partition and strategy; ZooKeeper keeps what it had."""
+    """The error names partition and strategy, and ZooKeeper is not changed."""
     core.have(TP, OFFLINE, (6, 5), 6, (6,))
     outcomes = core.move([TP], ONLINE, OfflinePartition())
     assert str(outcomes[TP]) == (
@@ -194,7 +194,8 @@ def test_an_election_without_candidate_writes_nothing(core: Core) -> None:
 
 
 def test_state_written_by_a_newer_controller_is_left_alone(core: Core) -> None:
-    """Fenced in addition to the guard (docs/kafka/controller-failover.md#controller-epochs)."""
+    """This check is in addition to the guard of writes
+    (docs/kafka/controller-failover.md#controller-epochs)."""
     core.have(TP, OFFLINE, (5,), -1, (5,), controller_epoch=2)
     outcomes = core.move([TP], ONLINE, OfflinePartition())
     assert isinstance(outcomes[TP], StateChangeFailed)
@@ -220,7 +221,7 @@ def test_version_conflicts_are_read_and_decided_again(make_core: MakeCore) -> No
 
 
 def test_other_write_errors_are_outcomes(core: Core) -> None:
-    """Not retried, and the state stays."""
+    """They are not retried, and the state does not change."""
     core.have(TP, OFFLINE, (5,), -1, (5,))
     core.client.fail_next(sets_state, ZkCode.SESSIONEXPIRED)
     outcomes = core.move([TP], ONLINE, OfflinePartition())
@@ -230,7 +231,7 @@ def test_other_write_errors_are_outcomes(core: Core) -> None:
 
 @pytest.mark.parametrize("state", [NEW, OFFLINE])
 def test_a_moved_controller_changes_nothing(core: Core, state: PartitionState) -> None:
-    """CP-73: another broker raised the epoch; the exception reaches the caller."""
+    """CP-73: another broker raised the epoch, and the exception reaches the caller."""
     core.assign(TP, 5)
     if state is OFFLINE:
         core.lead(TP, -1, (5,))
@@ -245,7 +246,7 @@ def test_a_moved_controller_changes_nothing(core: Core, state: PartitionState) -
 
 
 def test_an_election_needs_a_strategy(core: Core) -> None:
-    """The mistake is every partition's outcome."""
+    """The error is every partition's outcome."""
     core.have(TP, ONLINE, (5,), 5, (5,))
     assert isinstance(core.move([TP], ONLINE)[TP], ValueError)
 
@@ -266,7 +267,7 @@ def test_many_elections_cost_two_batches(make_core: MakeCore) -> None:
 
 
 def test_kafka_0_10_goes_partition_by_partition_without_guard(make_core: MakeCore) -> None:
-    """Read, write, read, write: nothing is batched, nothing is a transaction."""
+    """Partitions are read and written one by one, without batches or transactions."""
     core = make_core(5, version="0.10")
     tps = [TopicPartition("t", n) for n in range(2)]
     for tp in tps:
@@ -290,7 +291,7 @@ def test_kafka_0_10_elects_uncleanly_by_default(make_core: MakeCore) -> None:
 def test_kafka_0_10_reads_and_decides_again_what_another_wrote_meanwhile(
     make_core: MakeCore,
 ) -> None:
-    """The second round elects from the ISR that it finds then."""
+    """The second round elects from the ISR as stored then."""
     core = make_core(5, 6, version="0.10")
     core.assign(TP, 5, 6)
     core.lead(TP, -1, (5, 6))
@@ -343,7 +344,7 @@ def test_kafka_0_10_reassign_and_controlled_shutdown(make_core: MakeCore) -> Non
 
 
 def test_kafka_0_10_without_strategy_rewrites_what_is_there(make_core: MakeCore) -> None:
-    """The default selector warns and changes nothing but the version."""
+    """The default selector logs a warning and changes only the version."""
     core = make_core(5, version="0.10")
     core.have(TP, ONLINE, (5,), 5, (5,))
     assert core.move([TP], ONLINE)[TP] == LeaderAndIsr(5, 0, (5,), 1)
@@ -352,7 +353,8 @@ def test_kafka_0_10_without_strategy_rewrites_what_is_there(make_core: MakeCore)
 
 
 def test_kafka_0_10_warns_of_an_election_without_a_selector(make_core: MakeCore) -> None:
-    """``NoOpLeaderSelector``: nothing changes, not even the epoch; every replica is told."""
+    """``NoOpLeaderSelector``: nothing changes, not even the epoch, but every replica gets
+    LeaderAndIsr."""
     core = make_core(5, 6, version="0.10")
     core.have(TP, ONLINE, (5, 6), 6, (6,))
     assert core.move([TP], ONLINE, None) == {TP: LeaderAndIsr(6, 0, (6,), 1)}

@@ -35,7 +35,7 @@ def test_an_unknown_partition_becomes_new(core: Core) -> None:
 
 
 def test_an_unknown_partition_cannot_come_online(core: Core) -> None:
-    """CP-2: no traffic at all."""
+    """CP-2: no requests are sent."""
     core.client.requests.clear()
     assert core.move([TP], ONLINE, OfflinePartition()) == {}
     assert core.context.states.partition_state(TP) is NON_EXISTENT
@@ -74,7 +74,7 @@ def test_initialisation_ignores_the_strategy_and_leaves_dead_replicas_out(
 
 
 def test_a_broker_that_is_leaving_is_told_nothing_of_a_new_partition(make_core: MakeCore) -> None:
-    """LeaderAndIsr goes to the first ISR, which it is not in."""
+    """LeaderAndIsr goes to the first ISR, which does not contain that broker."""
     core = make_core(5, 6)
     core.assign(TP, 6, 5)
     core.put(TP, NEW)
@@ -86,7 +86,7 @@ def test_a_broker_that_is_leaving_is_told_nothing_of_a_new_partition(make_core: 
 
 
 def test_initialisation_needs_a_live_replica(core: Core) -> None:
-    """Logged with the reason; the partition stays New and is tried again at every trigger."""
+    """The reason is logged; the partition stays New and is tried again at every trigger."""
     core.assign(TP, 9)
     core.put(TP, NEW)
     assert core.move([TP], ONLINE, OfflinePartition()) == {}
@@ -98,7 +98,7 @@ def test_initialisation_needs_a_live_replica(core: Core) -> None:
 
 
 def test_a_failing_creation_leaves_the_partition_new(core: Core) -> None:
-    """CP-5: an exception of the client; the batch is sent empty."""
+    """CP-5: the client raises an exception, and the batch is sent empty."""
     core.assign(TP, 5)
     core.put(TP, NEW)
     core.client.fail_next(creates_state, RuntimeError("lost"))
@@ -133,7 +133,7 @@ def test_only_the_eight_legal_pairs_change_state(
 
 
 def test_an_illegal_transition_is_logged_with_its_legal_predecessors(core: Core) -> None:
-    """The log names partition, both states, and where one may come from."""
+    """The log names the partition, both states, and the legal previous states."""
     core.put(TP, ONLINE)
     core.move([TP], NON_EXISTENT)
     assert core.logged == [
@@ -146,14 +146,14 @@ def test_an_illegal_transition_is_logged_with_its_legal_predecessors(core: Core)
 
 
 def test_an_empty_list_opens_no_batch(core: Core) -> None:
-    """Not even if the last batch was left unsent."""
+    """This holds even if the last batch was not sent."""
     core.batch.add_stop_replica_request_for_brokers([5], TP, False)
     assert core.move([], ONLINE, OfflinePartition()) == {}
     assert core.errors() == ""
 
 
 def test_the_offline_count_follows_the_states(core: Core) -> None:
-    """CP-20, CP-22: four partitions go offline and online again, or away."""
+    """CP-20, CP-22: four partitions go offline, then online again or away."""
     tps = [TopicPartition("t", n) for n in range(4)]
     for tp in tps:
         core.assign(tp, 5)
@@ -181,7 +181,8 @@ def test_the_offline_count_leaves_started_deletions_alone(core: Core) -> None:
 
 
 def test_startup_derives_states_and_elects(make_core: MakeCore) -> None:
-    """No leadership: New; online leader: Online, untouched; else Offline; then the trigger."""
+    """Without leadership a partition is New, with an online leader Online and left alone, otherwise
+    Offline; then the trigger runs."""
     core = make_core(5)
     fresh, healthy, dead = (TopicPartition(t, 0) for t in ("fresh", "healthy", "dead"))
     for tp in (fresh, healthy, dead):
@@ -196,7 +197,7 @@ def test_startup_derives_states_and_elects(make_core: MakeCore) -> None:
 
 
 def test_the_trigger_leaves_other_topics_and_queued_ones_alone(core: Core) -> None:
-    """With a topic only its partitions are tried; topics queued for deletion never."""
+    """Given a topic, only its partitions are tried; topics queued for deletion never are."""
     tps = {t: TopicPartition(t, 0) for t in ("wanted", "other", "queued")}
     for tp in tps.values():
         core.assign(tp, 5)
@@ -209,7 +210,7 @@ def test_the_trigger_leaves_other_topics_and_queued_ones_alone(core: Core) -> No
 
 
 def test_a_failing_channel_is_every_partitions_outcome(core: Core) -> None:
-    """The next batch starts clean all the same."""
+    """The next batch starts empty nevertheless."""
     core.have(TP, OFFLINE, (5,), -1, (5,))
     core.channels.failure = RuntimeError("no queue")
     assert isinstance(core.move([TP], ONLINE, OfflinePartition())[TP], Exception)
@@ -218,7 +219,7 @@ def test_a_failing_channel_is_every_partitions_outcome(core: Core) -> None:
 
 
 class Heard:
-    """A listener that keeps what it hears."""
+    """A listener that records its calls."""
 
     def __init__(self) -> None:
         self.states: list[tuple[PartitionState, PartitionState]] = []
@@ -236,7 +237,7 @@ class Heard:
 
 
 def test_a_listener_hears_every_state_and_every_pass_of_elections(core: Core) -> None:
-    """A new leader of a partition that stays Online is heard too; so is a pass that elects none."""
+    """Moves from Online to Online are included, and so are moves without an election."""
     heard = Heard()
     core.context.states.listeners.append(heard)
     core.assign(TP, 5)

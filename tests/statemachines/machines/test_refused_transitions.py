@@ -37,7 +37,7 @@ REPLICAS = {
     "ReplicaDeletionIneligible": "OfflineReplica, ReplicaDeletionStarted",
     "NonExistentReplica": "ReplicaDeletionSuccessful",
 }
-"""Target state to the legal previous ones."""
+"""Legal previous states by target state."""
 
 
 def illegal(table: dict[str, str]) -> list[tuple[str, str]]:
@@ -50,7 +50,7 @@ def illegal(table: dict[str, str]) -> list[tuple[str, str]]:
 
 
 def everything(core: Core) -> tuple[Any, ...]:
-    """What a transition could have changed."""
+    """Return everything that a transition could have changed."""
     context = core.context
     return (
         {path: node.data for path, node in core.zookeeper.tree.nodes.items()},
@@ -113,7 +113,7 @@ def test_there_are_eight_and_thirty_five_of_them() -> None:
 
 
 def test_the_legal_ones_beside_it_go_on(core: Core) -> None:
-    """The refused partition is skipped, not the whole call (docs/kafka/partition-states.md)."""
+    """Only the refused partition is skipped (docs/kafka/partition-states.md)."""
     for tp in (TP, OTHER):
         core.assign(tp, 5)
     core.put(OTHER, PartitionState.NEW)

@@ -20,7 +20,7 @@ INELIGIBLE, NON_EXISTENT = ReplicaState.DELETION_INELIGIBLE, ReplicaState.NON_EX
 
 
 def leads(core: Core, *replicas: int, isr: tuple[int, ...] = (), leader: int | None = None) -> None:
-    """Partition t-0 with replicas, led by the first one, all in sync, all Online."""
+    """Create partition t-0 with replicas that are all in sync and Online, led by the first one."""
     core.assign(TP, *replicas)
     core.lead(TP, replicas[0] if leader is None else leader, isr or replicas)
     for broker_id in replicas:
@@ -35,7 +35,8 @@ def test_startup_finds_a_live_replica_online(core: Core) -> None:
 
 
 def test_startup_takes_dead_replicas_out_of_the_isr(core: Core) -> None:
-    """CP-24: OfflineReplica, not Ineligible; L=-1 if it led, LE+1."""
+    """CP-24: they become OfflineReplica, not Ineligible; leader -1 if they led, and the leader
+    epoch rises."""
     leads(core, 6, 5)
     core.run(core.replicas.startup())
     assert (core.replica_state(TP, 6), core.replica_state(TP, 5)) == (OFFLINE, ONLINE)
@@ -51,7 +52,7 @@ def test_startup_moves_dead_replicas_without_leadership_offline(core: Core) -> N
 
 
 def test_startup_before_2_3_leaves_dead_replicas_ineligible(make_core: MakeCore) -> None:
-    """And in the ISR, and leading."""
+    """They also stay in the ISR and remain leaders."""
     core = make_core(5, version="1.1")
     leads(core, 6, 5)
     core.run(core.replicas.startup())
@@ -64,7 +65,7 @@ def test_startup_before_2_3_leaves_dead_replicas_ineligible(make_core: MakeCore)
 def test_only_the_fourteen_legal_pairs_change_state(
     core: Core, current: ReplicaState, target: ReplicaState
 ) -> None:
-    """CP-26, CP-34, CP-35: the others are logged, nothing is raised."""
+    """CP-26, CP-34, CP-35: others are logged, and no exception is raised."""
     core.assign(TP, 5)
     core.put_replica(TP, 5, current)
     core.move_replicas(TP, target, 5)
@@ -74,7 +75,7 @@ def test_only_the_fourteen_legal_pairs_change_state(
 
 
 def test_an_illegal_transition_is_logged_with_its_legal_predecessors(core: Core) -> None:
-    """The log names replica, both states, and where one may come from."""
+    """The log names the replica, both states, and the legal previous states."""
     core.move_replicas(TP, INELIGIBLE, 5)
     assert core.errors() == (
         "replica 5 of t-0 cannot move from NonExistentReplica to ReplicaDeletionIneligible: it "
@@ -83,7 +84,7 @@ def test_an_illegal_transition_is_logged_with_its_legal_predecessors(core: Core)
 
 
 def test_before_2_3_only_a_started_deletion_could_become_ineligible(make_core: MakeCore) -> None:
-    """The table itself differs."""
+    """Those releases have another table."""
     core = make_core(5, version="1.1")
     core.put_replica(TP, 5, OFFLINE)
     core.move_replicas(TP, INELIGIBLE, 5)
@@ -93,7 +94,7 @@ def test_before_2_3_only_a_started_deletion_could_become_ineligible(make_core: M
 def test_a_new_replica_without_leadership_goes_offline_with_metadata_for_all(
     make_core: MakeCore,
 ) -> None:
-    """CP-27: StopReplica without delete to it, UpdateMetadata to every broker."""
+    """CP-27: its broker gets StopReplica without deletion, every broker UpdateMetadata."""
     core = make_core(5, 6)
     core.assign(TP, 5)
     core.put_replica(TP, 5, NEW)
@@ -114,7 +115,7 @@ def test_a_new_assigned_replica_comes_online_silently(core: Core) -> None:
 
 
 def test_a_new_unassigned_replica_is_added_to_the_assignment(core: Core) -> None:
-    """Should not happen: logged, in memory only."""
+    """This should not happen: it is logged, and the assignment changes in memory only."""
     leads(core, 5)
     core.put_replica(TP, 7, NEW)
     core.move_replicas(TP, ONLINE, 7)
@@ -124,7 +125,7 @@ def test_a_new_unassigned_replica_is_added_to_the_assignment(core: Core) -> None
 
 @pytest.mark.parametrize("current", [ONLINE, OFFLINE, INELIGIBLE])
 def test_coming_online_tells_the_replica_its_role_again(core: Core, current: ReplicaState) -> None:
-    """CP-29, CP-31, CP-32: LeaderAndIsr with unchanged epoch, not new."""
+    """CP-29, CP-31, CP-32: LeaderAndIsr has the same epoch and is not marked as new."""
     leads(core, 5)
     core.put_replica(TP, 5, current)
     core.move_replicas(TP, ONLINE, 5)
@@ -134,7 +135,8 @@ def test_coming_online_tells_the_replica_its_role_again(core: Core, current: Rep
 
 
 def test_a_leader_going_offline_leaves_isr_and_leadership(make_core: MakeCore) -> None:
-    """CP-30: the cache has the new version, the rest is told, StopReplica has the old epoch."""
+    """CP-30: the cache has the new version, the other replicas get LeaderAndIsr, and StopReplica
+    has the old epoch."""
     core = make_core(5, 6)
     leads(core, 5, 6)
     core.move_replicas(TP, OFFLINE, 5)
@@ -146,7 +148,7 @@ def test_a_leader_going_offline_leaves_isr_and_leadership(make_core: MakeCore) -
 
 
 def test_a_follower_going_offline_leaves_the_leader_alone(make_core: MakeCore) -> None:
-    """ISR shrinks in order, LE+1."""
+    """The ISR shrinks but keeps its order, and the leader epoch rises by one."""
     core = make_core(5, 6, 7)
     leads(core, 5, 6, 7, isr=(7, 6, 5))
     core.move_replicas(TP, OFFLINE, 6)
@@ -154,7 +156,7 @@ def test_a_follower_going_offline_leaves_the_leader_alone(make_core: MakeCore) -
 
 
 def test_a_replica_outside_the_isr_costs_no_write_but_is_announced(make_core: MakeCore) -> None:
-    """The cache is refreshed from ZooKeeper, LeaderAndIsr repeats the unchanged epoch."""
+    """The cache is read from ZooKeeper, and LeaderAndIsr repeats the leader epoch."""
     core = make_core(5, 6)
     leads(core, 5, 6, isr=(5,))
     core.move_replicas(TP, OFFLINE, 6)
@@ -163,7 +165,8 @@ def test_a_replica_outside_the_isr_costs_no_write_but_is_announced(make_core: Ma
 
 
 def test_the_last_isr_member_stays_in_it(make_core: MakeCore) -> None:
-    """CP-111, CP-112: ISR [x] with x dead and L=-1, whatever unclean election says."""
+    """CP-111, CP-112: the ISR stays [x] with x dead and leader -1, whether unclean election is
+    allowed or not."""
     core = make_core(5, config={"unclean.leader.election.enable": True})
     leads(core, 5)
     core.move_replicas(TP, OFFLINE, 5)
@@ -184,7 +187,7 @@ def test_before_1_1_the_isr_emptied_where_unclean_election_was_on(
 
 
 def test_each_broker_lost_is_a_write_of_its_own(make_core: MakeCore) -> None:
-    """Two followers in one call: LE+2."""
+    """Two followers in one call raise the leader epoch by 2."""
     core = make_core(5, 6, 7)
     leads(core, 5, 6, 7)
     core.move_replicas(TP, OFFLINE, 6, 7)
@@ -224,7 +227,7 @@ def test_a_race_for_the_isr_is_decided_again(make_core: MakeCore) -> None:
 
 
 def test_a_queued_topics_replica_goes_offline_without_leader_and_isr(make_core: MakeCore) -> None:
-    """ZooKeeper is written all the same; StopReplica carries the epoch of deletion."""
+    """The ISR is written nevertheless; StopReplica has the leader epoch of a deletion."""
     core = make_core(5, 6)
     leads(core, 5, 6)
     core.context.topics.queue_topic_deletion(["t"])
@@ -236,7 +239,7 @@ def test_a_queued_topics_replica_goes_offline_without_leader_and_isr(make_core: 
 
 @pytest.mark.parametrize("is_queued", [False, True])
 def test_missing_state_is_an_error_unless_the_topic_is_deleted(core: Core, is_queued: bool) -> None:
-    """CP-165: silently dropped for queued topics; the state stays either way."""
+    """CP-165: for queued topics it is ignored silently; the replica's state stays in both cases."""
     leads(core, 5)
     core.run(core.zk.requests.delete_path("/brokers/topics/t/partitions/0/state"))
     if is_queued:
@@ -247,7 +250,8 @@ def test_missing_state_is_an_error_unless_the_topic_is_deleted(core: Core, is_qu
 
 
 def test_state_of_a_newer_controller_is_left_alone(core: Core) -> None:
-    """Logged, state unchanged (docs/kafka/controller-failover.md#controller-epochs)."""
+    """The failure is logged, and the state does not change
+    (docs/kafka/controller-failover.md#controller-epochs)."""
     core.assign(TP, 5)
     core.lead(TP, 5, (5,), controller_epoch=9)
     core.put_replica(TP, 5, ONLINE)
@@ -257,7 +261,7 @@ def test_state_of_a_newer_controller_is_left_alone(core: Core) -> None:
 
 
 def test_a_failing_read_leaves_the_replica(core: Core) -> None:
-    """Every partition of the call fails with it."""
+    """Every partition of the call fails."""
     leads(core, 5)
     core.client.fail_next(lambda r: isinstance(r, GetDataRequest), RuntimeError("lost"))
     core.move_replicas(TP, OFFLINE, 5)
@@ -266,7 +270,7 @@ def test_a_failing_read_leaves_the_replica(core: Core) -> None:
 
 
 def test_a_moved_controller_is_rethrown(core: Core) -> None:
-    """CP-73: nothing is sent, and the next batch starts clean."""
+    """CP-73: nothing is sent, and the next batch starts empty."""
     leads(core, 5)
     core.run(core.zk.brokers.set_controller_epoch(9, core.context.epoch_zk_version))
     with pytest.raises(ControllerMoved):
@@ -296,7 +300,7 @@ def test_a_deleted_replica_leaves_assignment_and_states(core: Core) -> None:
 
 
 def test_a_new_replica_of_a_led_partition_is_told_to_be_created(core: Core) -> None:
-    """LeaderAndIsr with is_new to this broker only; metadata to all."""
+    """LeaderAndIsr with is_new goes to this broker only, metadata to all brokers."""
     core.register(6)
     leads(core, 5)
     core.move_replicas(TP, NEW, 6)
@@ -318,7 +322,7 @@ def test_a_leader_cannot_become_new(core: Core) -> None:
 def test_kafka_0_10_looks_for_a_new_replicas_leader_in_zookeeper(
     make_core: MakeCore, version: str, is_told: bool
 ) -> None:
-    """From 1.1 on the cache answers."""
+    """From 1.1 on it is read from the cache."""
     core = make_core(5, 6, version=version)
     core.assign(TP, 5)
     core.lead(TP, 5, (5,), cached=False)
@@ -329,7 +333,7 @@ def test_kafka_0_10_looks_for_a_new_replicas_leader_in_zookeeper(
 def test_kafka_0_10_refuses_to_take_a_replica_offline_without_leadership(
     make_core: MakeCore,
 ) -> None:
-    """In 0.10 that is an error; from 1.1 on it is a plain transition."""
+    """In 0.10 this is an error; from 1.1 on it is a legal transition."""
     core = make_core(5, version="0.10")
     core.assign(TP, 5)
     core.put_replica(TP, 5, NEW)
@@ -339,6 +343,6 @@ def test_kafka_0_10_refuses_to_take_a_replica_offline_without_leadership(
 
 
 def test_no_replicas_no_batch(core: Core) -> None:
-    """Nothing to do, nothing opened."""
+    """No batch is opened without replicas."""
     core.run(core.replicas.handle_state_changes([], ONLINE))
     assert core.channels.sent == []

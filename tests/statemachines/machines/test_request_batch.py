@@ -32,7 +32,7 @@ REPLICAS = (1, 2, 3)
 
 @pytest.fixture
 def cluster(make_core: MakeCore) -> Any:
-    """Brokers 1, 2, 3 and partitions t-0, t-1, u-0, v-0 led by 1 in epoch 3."""
+    """Return brokers 1, 2, 3 and partitions t-0, t-1, u-0, v-0 led by 1 in epoch 3."""
     return prepared(make_core(1, 2, 3))
 
 
@@ -64,7 +64,7 @@ def respond(core: Core, kind: type, response: Any) -> None:
 
 
 def test_leader_and_isr_brings_metadata_along(cluster: Any) -> None:
-    """CP-166: one request of each kind with the controller's id and epoch, and its event."""
+    """CP-166: one request of each kind has the controller's id and epoch, and causes an event."""
     cluster.batch.new_batch()
     for tp in (T0, T1, U0):
         tell(cluster, tp, 2)
@@ -84,7 +84,8 @@ def test_leader_and_isr_brings_metadata_along(cluster: Any) -> None:
 
 
 def test_a_partition_state_carries_the_whole_decision(cluster: Any) -> None:
-    """The decision's controller epoch, not the sender's; adding and removing replicas."""
+    """It has the controller epoch of the decision, not of the sender, and the adding and removing
+    replicas."""
     assignment = ReplicaAssignment((1, 2)).reassign_to((2, 3))
     cluster.batch.add_leader_and_isr_request_for_brokers([3], T0, decision(), assignment, True)
     send(cluster)
@@ -99,7 +100,7 @@ def test_a_partition_state_carries_the_whole_decision(cluster: Any) -> None:
 
 
 def test_is_new_sticks(cluster: Any) -> None:
-    """CP-167: true, then false, is true; the rest is as decided last."""
+    """CP-167: true, then false, stays true; the rest is as decided last."""
     tell(cluster, T0, 2, is_new=True)
     cluster.batch.add_leader_and_isr_request_for_brokers(
         [2, 3], T0, decision(leader_epoch=4), ReplicaAssignment(REPLICAS), False
@@ -111,7 +112,7 @@ def test_is_new_sticks(cluster: Any) -> None:
 
 
 def test_only_registered_brokers_are_told(cluster: Any) -> None:
-    """CP-168: 2 shutting down, 3 dead; negative ids are ignored."""
+    """CP-168: broker 2 is shutting down and 3 is dead; negative ids are ignored."""
     cluster.context.brokers.shutting_down_broker_ids.add(2)
     cluster.context.brokers.remove_live_brokers([3])
     tell(cluster, T0, 1, 2, 3, -1)
@@ -124,7 +125,7 @@ def test_only_registered_brokers_are_told(cluster: Any) -> None:
 
 
 def test_partitions_without_leadership_are_left_out_of_metadata(cluster: Any) -> None:
-    """CP-169: the broker list is sent all the same."""
+    """CP-169: the broker list is sent nevertheless."""
     cluster.batch.add_update_metadata_request_for_brokers([1], [TopicPartition("new", 0)])
     send(cluster)
     [request] = cluster.channels.update_metadata().values()
@@ -133,7 +134,7 @@ def test_partitions_without_leadership_are_left_out_of_metadata(cluster: Any) ->
 
 
 def test_metadata_of_a_queued_topic_says_so(cluster: Any) -> None:
-    """CP-170: leader -2, epochs 0, ISR kept; other topics as usual."""
+    """CP-170: leader -2, epochs 0, and the same ISR; other topics are not affected."""
     cluster.context.topics.queue_topic_deletion(["t"])
     cluster.batch.add_update_metadata_request_for_brokers([1], [T0, U0])
     send(cluster)
@@ -144,7 +145,7 @@ def test_metadata_of_a_queued_topic_says_so(cluster: Any) -> None:
 
 
 def test_metadata_is_what_was_known_when_last_added(cluster: Any) -> None:
-    """Adding a partition again takes its newer leadership."""
+    """Adding a partition again replaces its leadership by the newer one."""
     cluster.batch.add_update_metadata_request_for_brokers([1], [T0])
     cluster.context.topics.put_partition_leadership_info(T0, decision(2, 4))
     cluster.batch.add_update_metadata_request_for_brokers([1], [T0])
@@ -155,7 +156,7 @@ def test_metadata_is_what_was_known_when_last_added(cluster: Any) -> None:
 
 
 def test_metadata_of_a_queued_topic_has_the_isr_known_when_last_added(cluster: Any) -> None:
-    """Its leader and epochs always look the same, so that the ISR alone tells them apart."""
+    """Its leader and epochs are always the same, so that only the ISR tells two additions apart."""
     cluster.context.topics.queue_topic_deletion(["t"])
     cluster.batch.add_update_metadata_request_for_brokers([1], [T0])
     shrunk = LeaderIsrAndControllerEpoch(LeaderAndIsr(1, 4, (1, 2), 9), 1)
@@ -167,7 +168,7 @@ def test_metadata_of_a_queued_topic_has_the_isr_known_when_last_added(cluster: A
 
 
 def test_metadata_response_becomes_an_event(cluster: Any) -> None:
-    """The controller logs its error, nothing more."""
+    """The controller only logs its error."""
     cluster.batch.add_update_metadata_request_for_brokers([3], [])
     send(cluster)
     response = UpdateMetadataResponse(ErrorCode.STALE_CONTROLLER_EPOCH)
@@ -179,7 +180,7 @@ def test_metadata_response_becomes_an_event(cluster: Any) -> None:
 def test_no_partitions_meant_all_partitions_before_2_2(
     make_core: MakeCore, version: str, count: int
 ) -> None:
-    """Up to 2.1 no partitions meant all of them (KAFKA-7537)."""
+    """Up to 2.1 an empty list stood for all partitions (KAFKA-7537)."""
     core = prepared(make_core(1, 2, 3, version=version))
     core.batch.add_update_metadata_request_for_brokers([1], [])
     send(core)
@@ -187,7 +188,7 @@ def test_no_partitions_meant_all_partitions_before_2_2(
 
 
 def test_older_requests_carry_neither_broker_epoch_nor_topic_ids(make_core: MakeCore) -> None:
-    """KIP-380 and KIP-516 came later; so did offline replicas (1.0)."""
+    """KIP-380 and KIP-516 added them, and 1.0 the offline replicas."""
     for version, epoch, ids, offline in (
         ("0.10", -1, (), ()),
         ("1.1", -1, (), (3,)),
@@ -205,7 +206,7 @@ def test_older_requests_carry_neither_broker_epoch_nor_topic_ids(make_core: Make
 
 
 def test_delete_sticks(cluster: Any) -> None:
-    """CP-171: true, then false, is true."""
+    """CP-171: true, then false, stays true."""
     cluster.batch.add_stop_replica_request_for_brokers([2], T0, True)
     cluster.batch.add_stop_replica_request_for_brokers([2], T0, False)
     send(cluster)
@@ -213,7 +214,7 @@ def test_delete_sticks(cluster: Any) -> None:
 
 
 def stop_with_response(core: Core, delete: bool = True) -> list[Any]:
-    """Stop t-0 and u-0 on broker 2; the events its response became."""
+    """Stop t-0 and u-0 on broker 2, and return the events that its response caused."""
     for tp in (T0, U0):
         core.batch.add_stop_replica_request_for_brokers([2, -1], tp, delete)
     send(core)
@@ -223,14 +224,14 @@ def stop_with_response(core: Core, delete: bool = True) -> list[Any]:
 
 
 def test_a_queued_topics_stop_replica_is_no_event(cluster: Any) -> None:
-    """CP-172: queued but not started; the request carries epoch -2."""
+    """CP-172: the deletion is queued but not started; the request has leader epoch -2."""
     cluster.context.topics.queue_topic_deletion(["t"])
     assert stop_with_response(cluster) == []
     assert cluster.channels.stop_replica() == [(2, "t-0", -2, True), (2, "u-0", 3, True)]
 
 
 def test_a_started_topics_stop_replica_is_one_event(cluster: Any) -> None:
-    """CP-173: with that topic's partitions only."""
+    """CP-173: the event has only that topic's partitions."""
     cluster.context.topics.queue_topic_deletion(["t"])
     cluster.context.topics.begin_topic_deletion(["t"])
     assert stop_with_response(cluster) == [("StopReplica", 2, ErrorCode.NONE, {T0: ErrorCode.NONE})]
@@ -254,8 +255,9 @@ def test_stopping_without_deleting_is_no_event(cluster: Any) -> None:
 def test_old_releases_send_stop_replica_partition_by_partition(
     make_core: MakeCore, version: str, expected: list[Any]
 ) -> None:
-    """CP-175: the old request has one delete flag and no leader epochs. 1.1.1 means to group what
-    is not deleted (KAFKA-4420), but nothing qualifies: the group goes out empty."""
+    """CP-175: the old request has one delete flag and no leader epochs. 1.1.1 intends to
+    group partitions that are not deleted (KAFKA-4420), but none qualifies, and the group is
+    sent empty."""
     core = prepared(make_core(1, 2, 3, version=version))
     core.batch.add_stop_replica_request_for_brokers([2], T0, False)
     core.batch.add_stop_replica_request_for_brokers([2], T1, True)
@@ -267,7 +269,7 @@ def test_old_releases_send_stop_replica_partition_by_partition(
 
 
 def test_stop_replica_is_grouped_by_broker(cluster: Any) -> None:
-    """CP-176: the same partitions to 2 and 3; unregistered brokers are left out."""
+    """CP-176: 2 and 3 get the same partitions; unregistered brokers are left out."""
     for tp in (T0, T1):
         cluster.batch.add_stop_replica_request_for_brokers([2, 3, 9], tp, False)
     send(cluster)
@@ -276,7 +278,7 @@ def test_stop_replica_is_grouped_by_broker(cluster: Any) -> None:
 
 
 def test_kinds_are_sent_in_order(cluster: Any) -> None:
-    """LeaderAndIsr, UpdateMetadata, StopReplica, each by broker id
+    """The order is LeaderAndIsr, UpdateMetadata, StopReplica, each by broker id
     (docs/kafka/control-requests.md#batch)."""
     cluster.batch.add_stop_replica_request_for_brokers([1], T0, False)
     tell(cluster, T0, 3, 1)
@@ -293,7 +295,7 @@ def test_kinds_are_sent_in_order(cluster: Any) -> None:
 
 
 def test_leftovers_keep_the_next_batch_closed(cluster: Any) -> None:
-    """Until they are sent or dropped."""
+    """The next batch opens once they are sent or dropped."""
     tell(cluster, T0, 1)
     with pytest.raises(IllegalState, match="LeaderAndIsr requests to brokers"):
         cluster.batch.new_batch()
@@ -310,7 +312,7 @@ def test_leftovers_keep_the_next_batch_closed(cluster: Any) -> None:
 
 
 def test_a_refusing_channel_is_an_illegal_state(cluster: Any) -> None:
-    """Logged and raised; the controller gives up its role then."""
+    """The error is logged and raised, upon which the controller resigns."""
     cluster.channels.failure = RuntimeError("no such queue")
     tell(cluster, T0, 1)
     with pytest.raises(IllegalState, match="no such queue"):
@@ -319,7 +321,7 @@ def test_a_refusing_channel_is_an_illegal_state(cluster: Any) -> None:
 
 
 def test_a_shared_partition_state_serves_all_brokers(cluster: Any) -> None:
-    """Thousands of replicas cost one object per partition."""
+    """Thousands of replicas share one object per partition."""
     tell(cluster, T0, 1, 2, 3)
     send(cluster)
     states = [s for [s] in cluster.channels.leader_and_isr().values()]
@@ -327,7 +329,7 @@ def test_a_shared_partition_state_serves_all_brokers(cluster: Any) -> None:
 
 
 def test_failed_directories_show_as_offline_replicas(cluster: Any) -> None:
-    """Though the broker is alive."""
+    """The broker is live, but the replica counts as offline."""
     cluster.context.brokers.replicas_on_offline_dirs[2] = OrderedSet([T0])
     cluster.batch.add_update_metadata_request_for_brokers([1], [T0, T1])
     send(cluster)

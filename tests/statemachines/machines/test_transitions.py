@@ -25,7 +25,7 @@ def test_tables_cover_every_state_with_kafkas_numbers() -> None:
 
 
 def test_before_2_3_one_pair_less() -> None:
-    """DeletionIneligible only after DeletionStarted."""
+    """DeletionIneligible is legal only after DeletionStarted."""
     old = replica_predecessors(behaviour("1.1"))
     assert sum(map(len, old.values())) == 13
     assert old[ReplicaState.DELETION_INELIGIBLE] == (ReplicaState.DELETION_STARTED,)
@@ -33,7 +33,7 @@ def test_before_2_3_one_pair_less() -> None:
 
 
 def test_the_table_has_one_row_per_state() -> None:
-    """With its number and predecessors."""
+    """A row has the state's number and predecessors."""
     lines = markdown_table(REPLICA_PREDECESSORS).splitlines()
     assert lines[0] == "| target state | number | legal previous states |"
     assert lines[5] == "| ReplicaDeletionStarted | 4 | OfflineReplica |"

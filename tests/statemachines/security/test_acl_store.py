@@ -68,7 +68,7 @@ class Broker:
         return run_now(self.store.create(CreateAclsRequest(acls)))
 
     def known(self) -> dict[Resource, list[AclEntry]]:
-        """What the broker knows once it has heard of all changes."""
+        """Return the ACLs that the broker knows once all notifications are applied."""
         self.host.advance(0)
         found: dict[Resource, list[AclEntry]] = {}
         for acl in self.authorizer.acls(AclFilter()):
@@ -82,7 +82,7 @@ def zookeeper() -> LocalZooKeeper:
 
 
 def test_an_acl_is_stored_and_every_broker_hears_of_it(zookeeper: LocalZooKeeper) -> None:
-    """In the znode of its resource, with a notification that names the resource."""
+    """It is in the znode of its resource, and a notification names the resource."""
     one, other = Broker(zookeeper), Broker(zookeeper)
     assert one.create(Acl(ORDERS, READ)).results == ((ErrorCode.NONE, None),)
     assert one.known() == other.known() == {ORDERS: [READ]}
@@ -96,7 +96,7 @@ def test_an_acl_is_stored_and_every_broker_hears_of_it(zookeeper: LocalZooKeeper
 
 
 def test_acls_of_a_prefix_are_kept_apart(zookeeper: LocalZooKeeper) -> None:
-    """Under ``/kafka-acl-extended``, where brokers before 2.0 do not look (KIP-290)."""
+    """They are below ``/kafka-acl-extended``, which brokers before 2.0 do not read (KIP-290)."""
     one, other = Broker(zookeeper), Broker(zookeeper)
     one.create(Acl(PREFIX, READ), Acl(ORDERS, WRITE))
     assert other.known() == {PREFIX: [READ], ORDERS: [WRITE]}
@@ -106,7 +106,7 @@ def test_acls_of_a_prefix_are_kept_apart(zookeeper: LocalZooKeeper) -> None:
 
 
 def test_acls_of_a_resource_are_added_to_those_there(zookeeper: LocalZooKeeper) -> None:
-    """One that is there already changes nothing, and nobody is told."""
+    """An ACL that exists already changes nothing and causes no notification."""
     one = Broker(zookeeper)
     one.create(Acl(ORDERS, READ))
     one.create(Acl(ORDERS, WRITE), Acl(ORDERS, READ))
@@ -117,7 +117,7 @@ def test_acls_of_a_resource_are_added_to_those_there(zookeeper: LocalZooKeeper) 
 
 
 def test_a_broker_that_starts_reads_all_acls(zookeeper: LocalZooKeeper) -> None:
-    """Literal ones and prefixes, whose notifications are long gone."""
+    """It reads literal and prefixed ones, whose notifications may have been deleted."""
     one = Broker(zookeeper)
     one.create(Acl(ORDERS, READ), Acl(PREFIX, NO_WRITE))
     for path in [path for path in zookeeper.tree.walk() if "/acl_changes_" in path]:
@@ -126,7 +126,7 @@ def test_a_broker_that_starts_reads_all_acls(zookeeper: LocalZooKeeper) -> None:
 
 
 def test_before_2_0_a_broker_knows_no_prefixes(zookeeper: LocalZooKeeper) -> None:
-    """It follows one list of changes alone (KIP-290)."""
+    """It follows only the notifications of literal ACLs (KIP-290)."""
     Broker(zookeeper).create(Acl(PREFIX, READ), Acl(ORDERS, READ))
     old = Broker(zookeeper, "1.1")
     assert old.known() == {ORDERS: [READ]}
@@ -136,7 +136,7 @@ def test_before_2_0_a_broker_knows_no_prefixes(zookeeper: LocalZooKeeper) -> Non
 def create_against(
     other: Broker, one: Broker, kind: type[SetDataRequest | CreateRequest], lost_race: ZkCode
 ) -> None:
-    """Let one broker create an ACL, and another one a moment before it writes."""
+    """Let one broker create an ACL, and another broker create one just before the write."""
     raced: list[bool] = []
 
     def race(request: object) -> bool:
@@ -151,7 +151,7 @@ def create_against(
 
 
 def test_a_change_of_another_broker_meanwhile_is_kept(zookeeper: LocalZooKeeper) -> None:
-    """The write names the version that was read; if that is gone, the change begins anew."""
+    """The write expects the version that was read; after a conflict the change starts again."""
     one, other = Broker(zookeeper), Broker(zookeeper)
     one.create(Acl(ORDERS, READ))
     create_against(other, one, SetDataRequest, ZkCode.BADVERSION)
@@ -159,7 +159,7 @@ def test_a_change_of_another_broker_meanwhile_is_kept(zookeeper: LocalZooKeeper)
 
 
 def test_a_znode_that_another_broker_makes_meanwhile_is_kept(zookeeper: LocalZooKeeper) -> None:
-    """NODEEXISTS is a reason to read again."""
+    """After NODEEXISTS the ACLs are read again."""
     one, other = Broker(zookeeper), Broker(zookeeper)
     create_against(other, one, CreateRequest, ZkCode.NODEEXISTS)
     assert one.known() == {ORDERS: [NO_WRITE, WRITE]}
@@ -168,7 +168,7 @@ def test_a_znode_that_another_broker_makes_meanwhile_is_kept(zookeeper: LocalZoo
 def test_an_acl_added_meanwhile_outlives_the_deletion_of_all_others(
     zookeeper: LocalZooKeeper,
 ) -> None:
-    """The znode goes with the last ACL that was read only if it has not changed since."""
+    """The znode is deleted with the last ACL only if it has not changed since it was read."""
     one, other = Broker(zookeeper), Broker(zookeeper)
     one.create(Acl(ORDERS, READ))
     raced: list[bool] = []
@@ -186,7 +186,7 @@ def test_an_acl_added_meanwhile_outlives_the_deletion_of_all_others(
 
 
 def test_after_ten_lost_races_a_change_is_given_up(zookeeper: LocalZooKeeper) -> None:
-    """Each of them read what was there."""
+    """Each attempt reads the ACLs again."""
     one = Broker(zookeeper)
     one.fixture.client.fail_next(
         lambda request: isinstance(request, CreateRequest) and request.path == acl_path(ORDERS),
@@ -200,7 +200,7 @@ def test_after_ten_lost_races_a_change_is_given_up(zookeeper: LocalZooKeeper) ->
 
 
 def test_deleted_acls_are_gone_at_every_broker(zookeeper: LocalZooKeeper) -> None:
-    """Each filter is told what it deleted; the znode goes with the last ACL."""
+    """Each filter's result has the ACLs it deleted; the znode is deleted with the last ACL."""
     one, other = Broker(zookeeper), Broker(zookeeper)
     one.create(Acl(ORDERS, READ), Acl(ORDERS, WRITE), Acl(PREFIX, READ))
     reads = AclFilter(operation=AclOperation.READ)
@@ -218,7 +218,7 @@ def test_deleted_acls_are_gone_at_every_broker(zookeeper: LocalZooKeeper) -> Non
 
 
 def test_what_a_filter_does_not_match_stays(zookeeper: LocalZooKeeper) -> None:
-    """Of the same resource, too."""
+    """This includes other ACLs of the same resource."""
     one = Broker(zookeeper)
     one.create(Acl(ORDERS, READ), Acl(ORDERS, NO_WRITE))
     run_now(one.store.delete(DeleteAclsRequest((AclFilter(principal="User:alice"),))))
@@ -226,7 +226,7 @@ def test_what_a_filter_does_not_match_stays(zookeeper: LocalZooKeeper) -> None:
 
 
 def test_acls_are_described_by_a_filter(zookeeper: LocalZooKeeper) -> None:
-    """MATCH asks for all patterns that hold for a name."""
+    """MATCH finds all patterns that apply to a name."""
     one = Broker(zookeeper)
     everything = Resource(ResourceType.TOPIC, "*")
     one.create(Acl(ORDERS, READ), Acl(PREFIX, WRITE), Acl(everything, NO_WRITE))
@@ -262,7 +262,7 @@ def test_acls_are_described_by_a_filter(zookeeper: LocalZooKeeper) -> None:
 def test_an_acl_that_names_no_one_thing_is_refused(
     zookeeper: LocalZooKeeper, acl: Acl, text: str
 ) -> None:
-    """Beside it another one is created."""
+    """Other ACLs of the request are created."""
     one = Broker(zookeeper)
     response = one.create(acl, Acl(ORDERS, WRITE))
     assert response.results == ((ErrorCode.INVALID_REQUEST, text), (ErrorCode.NONE, None))
@@ -270,7 +270,7 @@ def test_an_acl_that_names_no_one_thing_is_refused(
 
 
 def test_a_filter_of_something_unknown_is_refused(zookeeper: LocalZooKeeper) -> None:
-    """It deletes nothing."""
+    """Nothing is deleted."""
     one = Broker(zookeeper)
     one.create(Acl(ORDERS, READ))
     unknown = AclFilter(operation=AclOperation.UNKNOWN)
@@ -296,19 +296,19 @@ def test_without_an_authorizer_every_request_is_refused(zookeeper: LocalZooKeepe
 
 @pytest.mark.parametrize("resource", [ORDERS, PREFIX, Resource(ResourceType.GROUP, "a:b")])
 def test_a_notification_names_its_resource(resource: Resource) -> None:
-    """A literal one as before 2.0, a prefix as JSON."""
+    """A literal resource is named as before 2.0, a prefix as JSON."""
     assert decode_acl_change(encode_acl_change(resource)) == resource
 
 
 @pytest.mark.parametrize("data", [b"Nothing:t", b"{}", b'{"resourceType": 1}'])
 def test_a_malformed_notification_is_told(data: bytes) -> None:
-    """``ValueError``: whoever follows skips it."""
+    """Decoding raises ``ValueError``, upon which the notification is skipped."""
     with pytest.raises(ValueError, match="malformed ACL change"):
         decode_acl_change(data)
 
 
 def test_stored_acls_are_read_as_they_were_written() -> None:
-    """An empty znode holds none."""
+    """An empty znode has no ACLs."""
     assert decode_acls(encode_acls((READ, NO_WRITE))) == (READ, NO_WRITE)
     assert decode_acls(b"") == decode_acls(None) == ()
     with pytest.raises(ValueError, match="malformed ACLs"):

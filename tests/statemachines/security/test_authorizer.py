@@ -26,8 +26,8 @@ SUPERS = {"super.users": "User:root; User:alice"}
 def authorizer(
     *acls: tuple[str, str, str, str], kafka_version: str = "3.9", host: str = "*", config: Any = ()
 ) -> Authorizer:
-    """ACLs are (pattern, principal, permission, operation); a pattern ends in ``...`` if it is a
-    prefix."""
+    """Return an authorizer with ACLs (pattern, principal, permission, operation); a pattern that
+    ends in ``...`` is a prefix."""
     made = Authorizer(BrokerConfig(dict(config), kafka_version), behaviour(kafka_version))
     by_resource: dict[Resource, list[AclEntry]] = {}
     for pattern, principal, permission, operation in acls:
@@ -106,7 +106,7 @@ CASES: dict[str, tuple[tuple[tuple[str, str, str, str], ...], str, bool]] = {
 
 @pytest.mark.parametrize("name", CASES)
 def test_an_operation_is_decided(name: str) -> None:
-    """Deny goes before allow; what is not allowed is refused."""
+    """Deny takes precedence over allow; an operation without an ACL that allows it is refused."""
     acls, operation, expected = CASES[name]
     assert may(authorizer(*acls), operation) is expected
 
@@ -119,7 +119,7 @@ def test_an_acl_holds_for_its_host() -> None:
 
 
 def test_super_users_may_do_everything() -> None:
-    """Even what is denied to everybody."""
+    """This includes operations that are denied to everyone."""
     made = authorizer(
         ("*", "User:*", "DENY", "ALL"), config={"super.users": "User:root; User:alice"}
     )
@@ -128,7 +128,7 @@ def test_super_users_may_do_everything() -> None:
 
 
 def test_a_super_user_may_have_commas_in_its_name() -> None:
-    """As the name of a certificate has; super users are separated by semicolons."""
+    """Names in certificates contain commas; super users are separated by semicolons."""
     carol = "User:CN=carol,OU=ops"
     made = authorizer(config={"super.users": f"User:root;{carol}"})
     assert may(made, "READ", who=carol)
@@ -136,7 +136,7 @@ def test_a_super_user_may_have_commas_in_its_name() -> None:
 
 
 def test_resources_without_acls_may_be_open() -> None:
-    """``allow.everyone.if.no.acl.found`` ends with the first ACL of the resource."""
+    """``allow.everyone.if.no.acl.found`` no longer applies once the resource has an ACL."""
     made = authorizer(
         ("payments", BOB, "ALLOW", "READ"), config={"allow.everyone.if.no.acl.found": True}
     )
@@ -145,7 +145,7 @@ def test_resources_without_acls_may_be_open() -> None:
 
 
 def test_altering_implied_no_describing_before_0_11() -> None:
-    """Deleting did (Kafka: ``SimpleAclAuthorizer`` at 0.10.1)."""
+    """Permission to delete did (Kafka: ``SimpleAclAuthorizer`` at 0.10.1)."""
     altering, deleting = ("orders", ALICE, "ALLOW", "ALTER"), ("orders", ALICE, "ALLOW", "DELETE")
     assert not may(authorizer(altering, kafka_version="0.10"), "DESCRIBE")
     assert may(authorizer(deleting, kafka_version="0.10"), "DESCRIBE")
@@ -182,13 +182,14 @@ def test_altering_implied_no_describing_before_0_11() -> None:
 def test_a_right_to_any_topic_is_found(
     acls: tuple[tuple[str, str, str, str], ...], expected: bool
 ) -> None:
-    """Who may write anywhere may have a producer id (KIP-679)."""
+    """A principal that may write to any topic may have a producer id (KIP-679)."""
     made = authorizer(*acls)
     assert made.is_allowed_for_any(ALICE, HERE, AclOperation.WRITE, TOPIC) is expected
 
 
 def test_an_acl_of_another_type_says_nothing() -> None:
-    """Neither one of a group with the topic's name, nor a prefix, nor one of all groups."""
+    """An ACL of a group with the topic's name, of a group prefix, or of all groups does not
+    count."""
     made = authorizer(("orders", ALICE, "ALLOW", "WRITE"))
     entry = AclEntry(ALICE, "*", AclOperation.ALL, Permission.DENY)
     for resource in (
@@ -203,14 +204,15 @@ def test_an_acl_of_another_type_says_nothing() -> None:
 
 
 def test_a_super_user_has_a_right_to_any_topic() -> None:
-    """Without an ACL, and against one."""
+    """This holds without an ACL, and even if an ACL denies it."""
     made = authorizer(("*", "User:*", "DENY", "ALL"), config=SUPERS)
     assert made.is_allowed_for_any(ALICE, HERE, AclOperation.WRITE, TOPIC)
     assert not made.is_allowed_for_any(BOB, HERE, AclOperation.WRITE, TOPIC)
 
 
 def test_where_resources_are_open_everybody_has_a_right_to_any_topic() -> None:
-    """Unless it is denied for all of them (``AclAuthorizer.authorizeByResourceType``)."""
+    """An ACL that denies it for all topics takes precedence
+    (``AclAuthorizer.authorizeByResourceType``)."""
     is_open = {"allow.everyone.if.no.acl.found": True}
     made = authorizer(("payments", BOB, "ALLOW", "READ"), config=is_open)
     assert made.is_allowed_for_any(ALICE, HERE, AclOperation.WRITE, TOPIC)
@@ -219,7 +221,7 @@ def test_where_resources_are_open_everybody_has_a_right_to_any_topic() -> None:
 
 
 def test_the_acls_of_a_resource_take_the_place_of_those_before() -> None:
-    """Without any it is as if there had never been one."""
+    """If there are none, the resource counts as one that never had ACLs."""
     made = authorizer(("orders", ALICE, "ALLOW", "READ"), ("ord...", ALICE, "ALLOW", "WRITE"))
     orders = Resource(TOPIC, "orders")
     entry = AclEntry(ALICE, "*", AclOperation.CREATE, Permission.ALLOW)
@@ -234,7 +236,7 @@ def test_the_acls_of_a_resource_take_the_place_of_those_before() -> None:
 
 
 def test_the_operations_are_a_bit_set() -> None:
-    """As Metadata and DescribeGroups answer them (KIP-430)."""
+    """Metadata and DescribeGroups return this bit set (KIP-430)."""
     made = authorizer(("orders", ALICE, "ALLOW", "READ"))
     bits = made.operations(ALICE, HERE, TOPIC, "orders")
     assert bits == 1 << AclOperation.READ | 1 << AclOperation.DESCRIBE

@@ -1,4 +1,4 @@
-"""Which quota holds for a client, and how long it has to wait."""
+"""Which quota applies to a client, and how long the client is throttled."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ ORDER = (
     ("clients", "c"),
     ("clients", "<default>"),
 )
-"""From the most particular quota to the most general one."""
+"""Quotas from the most specific to the most general."""
 
 
 def with_quotas(entities: tuple[tuple[str, str], ...]) -> ClientQuotas:
@@ -30,21 +30,22 @@ def with_quotas(entities: tuple[tuple[str, str], ...]) -> ClientQuotas:
 
 @pytest.mark.parametrize("left_out", range(len(ORDER)))
 def test_the_most_particular_quota_holds(left_out: int) -> None:
-    """A user's client before the user, a name before the default, users before clients."""
+    """A user's client takes precedence over the user, a name over the default, users over
+    clients."""
     found = with_quotas(ORDER[left_out:]).quota(PRODUCER_BYTE_RATE, "u", "c")
     assert found is not None
     assert found[1] == 1
 
 
 def test_without_a_quota_nobody_waits() -> None:
-    """Nothing is counted either."""
+    """Usage is not counted either."""
     quotas = ClientQuotas(BrokerConfig())
     assert quotas.quota(PRODUCER_BYTE_RATE, "u", "c") is None
     assert quotas.use_bytes(PRODUCER_BYTE_RATE, "u", "c", 10**9, 0) == 0
 
 
 def test_a_rate_is_that_of_eleven_seconds() -> None:
-    """Windows that are not there yet count as empty ones (Kafka: ``Rate``)."""
+    """Windows that have not begun count as empty (Kafka: ``Rate``)."""
     rate = ClientRate(11, 1000)
     rate.record(11000, 0)
     assert rate.measure(0) == (1100.0, 10000)
@@ -53,14 +54,15 @@ def test_a_rate_is_that_of_eleven_seconds() -> None:
 
 
 def test_what_was_used_is_forgotten_after_eleven_seconds() -> None:
-    """The oldest window goes."""
+    """The oldest window is dropped."""
     rate = ClientRate(11, 1000)
     rate.record(11000, 0)
     assert rate.measure(11000)[0] == 0
 
 
 def test_a_window_ends_after_its_time() -> None:
-    """What is used just then is of the next window, and stays when the one before goes."""
+    """Usage at that moment belongs to the next window, and stays when the previous one is
+    dropped."""
     rate = ClientRate(11, 1000)
     rate.record(5000, 0)
     rate.record(1000, 1000)
@@ -69,7 +71,7 @@ def test_a_window_ends_after_its_time() -> None:
 
 
 def test_whoever_enforces_quotas_hears_when_the_last_one_goes() -> None:
-    """Until then there is something to count, also when one of two was removed."""
+    """While any quota is left, usage is counted."""
     told: list[bool] = []
     quotas = ClientQuotas(BrokerConfig())
     quotas.on_change = told.append
@@ -81,14 +83,14 @@ def test_whoever_enforces_quotas_hears_when_the_last_one_goes() -> None:
 
 
 def test_users_with_the_default_quota_do_not_share_it() -> None:
-    """Each has as much."""
+    """Each user has the whole quota."""
     quotas = with_quotas((("users", "<default>"),))
     assert quotas.use_bytes(PRODUCER_BYTE_RATE, "u", "c", 1000, 0) > 0
     assert quotas.use_bytes(PRODUCER_BYTE_RATE, "v", "c", 1, 0) == 0
 
 
 def test_users_and_clients_share_the_quota_that_names_them() -> None:
-    """All clients of a user that of the user; a client id that of its users is shared, too."""
+    """A user's quota is shared by all the user's clients, that of a client id by all its users."""
     quotas = with_quotas((("users", "u"),))
     assert quotas.use_bytes(PRODUCER_BYTE_RATE, "u", "c", 1000, 0) > 0
     assert quotas.use_bytes(PRODUCER_BYTE_RATE, "u", "d", 1, 0) > 0
@@ -101,7 +103,7 @@ def test_users_and_clients_share_the_quota_that_names_them() -> None:
 
 
 def test_a_changed_quota_is_counted_anew() -> None:
-    """What was used before does not make anyone wait (Kafka: ``updateQuotaMetricConfigs``)."""
+    """Earlier usage does not throttle clients (Kafka: ``updateQuotaMetricConfigs``)."""
     quotas = with_quotas((("clients", "c"),))
     assert quotas.use_bytes(PRODUCER_BYTE_RATE, "u", "c", 1000, 0) > 0
     quotas.client_changed("c", {PRODUCER_BYTE_RATE: "100"})
@@ -110,14 +112,14 @@ def test_a_changed_quota_is_counted_anew() -> None:
 
 
 def test_exactly_the_quota_makes_nobody_wait() -> None:
-    """Of ten seconds that are empty but for it; one byte more does."""
+    """This is the quota of ten seconds used at once; one more byte throttles the client."""
     quotas = with_quotas((("clients", "c"),))
     assert quotas.use_bytes(PRODUCER_BYTE_RATE, "u", "c", 10, 0) == 0
     assert quotas.use_bytes(PRODUCER_BYTE_RATE, "u", "c", 1, 0) == 1000
 
 
 def test_a_bucket_fills_up_to_its_burst() -> None:
-    """What nobody takes for longer is lost."""
+    """Tokens beyond the burst are lost."""
     bucket = TokenBucket(11)
     assert bucket.take(11, 1.0, 0) == 0
     assert bucket.take(5, 1.0, 5000) == 0
@@ -126,7 +128,7 @@ def test_a_bucket_fills_up_to_its_burst() -> None:
 
 
 def test_a_bucket_may_be_overdrawn_once() -> None:
-    """Then whoever takes waits until the debt is paid (Kafka: ``TokenBucket``)."""
+    """Then clients wait until the deficit is refilled (Kafka: ``TokenBucket``)."""
     bucket = TokenBucket(11)
     assert bucket.take(20, 1.0, 0) == 9000
     assert bucket.is_empty(1.0, 8999)
@@ -134,7 +136,8 @@ def test_a_bucket_may_be_overdrawn_once() -> None:
 
 
 def test_a_bucket_that_was_emptied_owes_nothing() -> None:
-    """The next one may overdraw it; who owes something is refused (Kafka: ``TokenBucket``)."""
+    """The next request may overdraw it; with a deficit, requests are refused (Kafka:
+    ``TokenBucket``)."""
     bucket = TokenBucket(11)
     assert bucket.take(11, 1.0, 0) == 0
     assert not bucket.is_empty(1.0, 0)
@@ -143,7 +146,7 @@ def test_a_bucket_that_was_emptied_owes_nothing() -> None:
 
 
 def test_the_names_of_a_quota_are_sanitized_in_zookeeper_alone() -> None:
-    """There a blank is ``%20`` and a slash ``%2F`` (Kafka: ``Sanitizer``)."""
+    """In ZooKeeper a blank is ``%20`` and a slash ``%2F`` (Kafka: ``Sanitizer``)."""
     quotas = ClientQuotas(BrokerConfig())
     quotas.client_changed("my%20app%2F1", {PRODUCER_BYTE_RATE: "1"})
     quotas.user_changed("CN%3Da%2COU%3Db/clients/my%20app", {PRODUCER_BYTE_RATE: "2"})
@@ -153,14 +156,15 @@ def test_the_names_of_a_quota_are_sanitized_in_zookeeper_alone() -> None:
 
 
 def test_an_address_waits_for_a_window_at_most() -> None:
-    """However far above its rate one connection is (KIP-612, ``ConnectionQuotas``)."""
+    """However far one connection exceeds its rate (KIP-612, ``ConnectionQuotas``)."""
     quotas = ClientQuotas(BrokerConfig())
     quotas.ip_changed("a", {"connection_creation_rate": "0.01"})
     assert quotas.connect("a", 0) == 1000
 
 
 def test_an_address_that_connects_too_often_is_turned_away() -> None:
-    """KIP-612: for a window at most; a connection that is not taken does not count."""
+    """KIP-612: it is throttled for one window at most; a connection that is not accepted does not
+    count."""
     quotas = ClientQuotas(BrokerConfig())
     assert [quotas.connect("a", 0) for _ in range(100)] == [0] * 100
     quotas.ip_changed("<default>", {"connection_creation_rate": "1"})
@@ -188,7 +192,7 @@ def test_bytes_that_a_client_did_not_get_do_not_count() -> None:
 
 
 def test_the_time_of_requests_is_limited_as_per_cent_of_a_second() -> None:
-    """KIP-124: a client waits for a window at most."""
+    """KIP-124: a client is throttled for one window at most."""
     quotas = ClientQuotas(BrokerConfig())
     quotas.client_changed("c", {"request_percentage": "1"})
     assert quotas.limits_request_time
@@ -204,7 +208,7 @@ def test_the_time_of_requests_is_limited_as_per_cent_of_a_second() -> None:
 
 
 def test_a_user_whose_requests_take_too_long_waits_at_every_client() -> None:
-    """The quota of a user is shared by its clients."""
+    """A user's quota is shared by all the user's clients."""
     quotas = ClientQuotas(BrokerConfig())
     quotas.user_changed("u", {"request_percentage": "1"})
     quotas.use_request_time("u", "c", 101_000_000, 0)
@@ -213,7 +217,8 @@ def test_a_user_whose_requests_take_too_long_waits_at_every_client() -> None:
 
 
 def test_a_quota_of_an_address_is_told_and_can_be_asked_for() -> None:
-    """When it comes, when it is another, and when it goes; not when there was none."""
+    """The callback is called when the quota is set, changed and removed, but not if there was
+    none."""
     quotas = ClientQuotas(BrokerConfig())
     told: list[bool] = []
     quotas.on_change = told.append

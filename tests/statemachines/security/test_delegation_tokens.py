@@ -1,4 +1,4 @@
-"""Delegation tokens as several brokers know them (KIP-48; Kafka: ``DelegationTokenManagerZk``)."""
+"""Delegation tokens at several brokers (KIP-48; Kafka: ``DelegationTokenManagerZk``)."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class Machine:
         return created.token
 
     def is_taken(self, token: DelegationToken) -> list[bool]:
-        """Whether each broker lets the bearer of a token in."""
+        """Return whether each broker accepts the bearer of a token."""
         found = [b.credential("SCRAM-SHA-256", token.token_id) for b in self.brokers]
         return [each is not None for each in found]
 
@@ -72,7 +72,7 @@ def machine() -> Machine:
 
 
 def test_a_token_lives_until_it_expires_at_every_broker(machine: Machine) -> None:
-    """That is before the end of its life, unless somebody renews it; nobody need delete it."""
+    """It expires before its maximum lifetime unless it is renewed, even if it is not deleted."""
     token = machine.create()
     assert (token.expires_at_ms, token.ends_at_ms) == (START_MS + DAY_MS, START_MS + 7 * DAY_MS)
     machine.clock.advance(DAY_MS)
@@ -83,14 +83,15 @@ def test_a_token_lives_until_it_expires_at_every_broker(machine: Machine) -> Non
 
 
 def test_a_token_lives_as_long_as_was_asked_for_within_the_limit(machine: Machine) -> None:
-    """``delegation.token.max.lifetime.ms``; it expires no later than it ends."""
+    """The limit is ``delegation.token.max.lifetime.ms``; the token expires no later than its
+    lifetime ends."""
     short, long = machine.create(lifetime_ms=HOUR_MS), machine.create(lifetime_ms=30 * DAY_MS)
     assert (short.expires_at_ms, short.ends_at_ms) == (START_MS + HOUR_MS,) * 2
     assert long.ends_at_ms == START_MS + 7 * DAY_MS
 
 
 def test_a_token_may_be_made_for_another_owner(machine: Machine) -> None:
-    """Whom its bearer then is; who asked may not renew it (KIP-373)."""
+    """The bearer acts as the owner; the requester may not renew the token (KIP-373)."""
     token = machine.create(owner=CAROL)
     assert (token.owner, token.requester) == (CAROL, ALICE)
     for broker in machine.brokers:
@@ -102,7 +103,8 @@ def test_a_token_may_be_made_for_another_owner(machine: Machine) -> None:
 
 
 def test_owner_and_renewers_let_a_token_live_longer(machine: Machine) -> None:
-    """From now on, and never beyond the end of its life; others may not."""
+    """The period counts from now and is limited by the lifetime; other principals may not renew
+    it."""
     token = machine.create(BOB)
     for who in (ALICE, BOB):
         machine.clock.advance(HOUR_MS)
@@ -117,7 +119,7 @@ def test_owner_and_renewers_let_a_token_live_longer(machine: Machine) -> None:
 
 
 def test_a_token_that_has_expired_is_not_renewed(machine: Machine) -> None:
-    """It is found until the controller has deleted it."""
+    """It is still found until the controller has deleted it."""
     token = machine.create()
     machine.clock.advance(DAY_MS + 1)
     for renew_or_expire in (machine.brokers[1].renew, machine.brokers[1].expire):
@@ -126,7 +128,8 @@ def test_a_token_that_has_expired_is_not_renewed(machine: Machine) -> None:
 
 
 def test_a_token_ends_at_every_broker_when_one_is_told_so(machine: Machine) -> None:
-    """At once with a negative period, else when that is over; others may not end it."""
+    """It ends at once with a negative period, else after the period; other principals may not end
+    it."""
     token, other = machine.create(BOB), machine.create(BOB)
     refused = run_now(machine.brokers[1].expire(token.hmac, -1, CAROL))
     assert refused == (ErrorCode.DELEGATION_TOKEN_OWNER_MISMATCH, -1)
@@ -140,7 +143,7 @@ def test_a_token_ends_at_every_broker_when_one_is_told_so(machine: Machine) -> N
 
 
 def test_the_controller_alone_deletes_what_has_expired() -> None:
-    """The others hear of it."""
+    """The other brokers are notified."""
     machine = Machine(**{"delegation.token.expiry.check.interval.ms": HOUR_MS})
     token = machine.create()
     machine.clock.advance(DAY_MS + 2 * HOUR_MS)

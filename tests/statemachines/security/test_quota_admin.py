@@ -40,7 +40,7 @@ def fixture() -> ZkFixture:
 def alter(
     fixture: ZkFixture, entity: Entity, *, validate_only: bool = False, **changes: float | None
 ) -> tuple[ErrorCode, str | None]:
-    """The outcome of one alteration."""
+    """Return the outcome of one alteration."""
     request = AlterClientQuotasRequest(
         (QuotaAlteration(entity, tuple(changes.items())),), validate_only
     )
@@ -73,7 +73,7 @@ def entities(response: DescribeClientQuotasResponse) -> list[Entity]:
     ],
 )
 def test_a_quota_is_stored_under_its_entity(fixture: ZkFixture, entity: Entity, path: str) -> None:
-    """A whole number as one, and every broker is told."""
+    """A whole number is stored without decimals, and every broker is notified."""
     assert alter(fixture, entity, producer_byte_rate=1000.0) == (ErrorCode.NONE, None)
     assert json.loads(fixture.zookeeper.get(path) or b"")["config"] == {RATE: "1000"}
     (change,) = fixture.zookeeper.children("/config/changes")
@@ -83,7 +83,7 @@ def test_a_quota_is_stored_under_its_entity(fixture: ZkFixture, entity: Entity, 
 
 
 def test_the_quota_of_an_address_is_one_of_connections(fixture: ZkFixture) -> None:
-    """Of no bytes (KIP-612)."""
+    """An address has no quota of bytes (KIP-612)."""
     assert alter(fixture, ADDRESS, connection_creation_rate=5.0)[0] is ErrorCode.NONE
     assert describe(fixture).entries == ((ADDRESS, (("connection_creation_rate", 5.0),)),)
     error, text = alter(fixture, ADDRESS, producer_byte_rate=5.0)
@@ -95,7 +95,7 @@ def test_the_quota_of_an_address_is_one_of_connections(fixture: ZkFixture) -> No
 
 
 def test_a_change_leaves_the_other_quotas_of_an_entity(fixture: ZkFixture) -> None:
-    """None removes one; that of one that is not there is no error."""
+    """None removes a quota; it is no error if there is none."""
     alter(fixture, ALICE, producer_byte_rate=1.0, request_percentage=12.5)
     alter(fixture, ALICE, producer_byte_rate=None, consumer_byte_rate=2.0)
     assert describe(fixture).entries == (
@@ -107,7 +107,7 @@ def test_a_change_leaves_the_other_quotas_of_an_entity(fixture: ZkFixture) -> No
 
 
 def test_what_is_only_validated_is_not_stored(fixture: ZkFixture) -> None:
-    """Its errors are told all the same."""
+    """Its errors are reported nevertheless."""
     assert alter(fixture, ALICE, validate_only=True, producer_byte_rate=1.0)[0] is ErrorCode.NONE
     assert alter(fixture, ALICE, validate_only=True, wrong=1.0)[0] is ErrorCode.INVALID_REQUEST
     assert describe(fixture).entries == ()
@@ -116,7 +116,7 @@ def test_what_is_only_validated_is_not_stored(fixture: ZkFixture) -> None:
 
 @pytest.mark.parametrize("value", [1.5, 1.00001])
 def test_a_rate_of_bytes_is_whole(fixture: ZkFixture, value: float) -> None:
-    """What differs by less than a millionth is."""
+    """A value that differs from a whole number by less than a millionth is accepted."""
     assert alter(fixture, ALICE, producer_byte_rate=value) == (
         ErrorCode.INVALID_REQUEST,
         "Configuration producer_byte_rate must be a LONG value",
@@ -139,7 +139,7 @@ def test_a_rate_of_bytes_is_whole(fixture: ZkFixture, value: float) -> None:
     ],
 )
 def test_an_entity_that_is_none_is_refused(fixture: ZkFixture, entity: Entity, text: str) -> None:
-    """One of several alterations fails alone."""
+    """Other alterations of the request succeed."""
     alterations = (QuotaAlteration(entity, ((RATE, 1.0),)), QuotaAlteration(APP, ((RATE, 1.0),)))
     response = run_now(QuotaAdmin(fixture.zk).alter(AlterClientQuotasRequest(alterations)))
     assert response.results == (
@@ -151,7 +151,7 @@ def test_an_entity_that_is_none_is_refused(fixture: ZkFixture, entity: Entity, t
 
 @pytest.fixture
 def many(fixture: ZkFixture) -> ZkFixture:
-    """Quotas of five entities."""
+    """Store quotas of five entities."""
     for entity in (ALICE, ALICE_APP, EVERY_USER, APP):
         alter(fixture, entity, producer_byte_rate=1.0)
     alter(fixture, ADDRESS, connection_creation_rate=1.0)
@@ -184,7 +184,7 @@ def test_a_filter_says_which_entities_are_described(
     is_strict: bool,
     expected: set[Entity],
 ) -> None:
-    """A strict one leaves out entities with other types than its own."""
+    """A strict filter leaves out entities that have other types than its own."""
     assert set(entities(describe(many, *components, is_strict=is_strict))) == expected
 
 
@@ -210,6 +210,6 @@ def test_a_filter_says_which_entities_are_described(
 def test_a_filter_that_is_none_is_refused(
     many: ZkFixture, kinds: tuple[str, ...], error: ErrorCode, text: str
 ) -> None:
-    """With Kafka's words."""
+    """The messages are Kafka's."""
     response = describe(many, *(QuotaFilterComponent(kind, ANY) for kind in kinds))
     assert (response.error, response.error_message, response.entries) == (error, text, ())

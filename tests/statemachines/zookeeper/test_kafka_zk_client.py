@@ -15,7 +15,8 @@ from fakekafka.zkfake.messages import ZkCode, ZooKeeperError
 
 
 def test_top_level_paths_are_created_once(fixture: ZkFixture) -> None:
-    """With parents, without data; creating them again is fine (docs/kafka/zookeeper.md#znodes)."""
+    """They are created with their parents and without data; creating them again is no error
+    (docs/kafka/zookeeper.md#znodes)."""
     run_now(fixture.zk.brokers.create_top_level_paths())
     existing = list(fixture.zookeeper.tree.walk())
     assert all(path in existing for path in znode_paths.persistent_paths(behaviour("2.8")))
@@ -27,7 +28,7 @@ def test_top_level_paths_are_created_once(fixture: ZkFixture) -> None:
 
 
 def test_recursive_creation_and_deletion(fixture: ZkFixture) -> None:
-    """Parents are created without data, everything below goes at once."""
+    """Parents are created without data, and deletion includes everything below."""
     zk = fixture.zk
     run_now(zk.requests.create_recursive("/a/b/c", b"data"))
     run_now(zk.requests.make_sure_persistent_path_exists("/a/b/d"))
@@ -51,7 +52,7 @@ def test_sequential_nodes_are_numbered_by_their_parent(fixture: ZkFixture) -> No
 
 
 def test_conditional_updates(fixture: ZkFixture) -> None:
-    """CP-200: missing node and wrong version answer (False, unknown version)."""
+    """CP-200: a missing node and a wrong version return (False, unknown version)."""
     zk = fixture.zk
     failed = (False, UNKNOWN_VERSION)
     assert run_now(zk.requests.conditional_update_path("/n", b"x", 0)) == failed
@@ -90,7 +91,7 @@ class Watching(ZnodeChangeHandler, ZnodeChildChangeHandler):
 
 
 def test_exists_arms_the_watch_of_a_missing_node(fixture: ZkFixture) -> None:
-    """CP-196: creation fires it; an unregistered handler is not called."""
+    """CP-196: creation fires the watch; an unregistered handler is not called."""
     zk, handler = fixture.zk, Watching()
     assert not run_now(zk.requests.register_znode_change_handler_and_check_existence("/n", handler))
     run_now(zk.requests.create_recursive("/n"))

@@ -17,7 +17,7 @@ from fakekafka.zkfake.messages import CreateRequest, SetDataRequest, ZkCode, Zoo
 
 
 def test_a_broker_registers_with_its_epoch(fixture: ZkFixture) -> None:
-    """CP-75: the broker epoch is the czxid; brokers come by id."""
+    """CP-75: the broker epoch is the czxid; brokers are sorted by id."""
     zk = fixture.zk
     epochs = {
         i: run_now(zk.brokers.register_broker(BrokerInfo(i, (EndPoint("h", 9000 + i),))))
@@ -33,7 +33,7 @@ def test_a_broker_registers_with_its_epoch(fixture: ZkFixture) -> None:
 
 
 def test_a_registration_that_is_changed_keeps_its_epoch(fixture: ZkFixture) -> None:
-    """A broker that announces other endpoints is the same one (KIP-380)."""
+    """A broker that announces other endpoints stays the same broker (KIP-380)."""
     zk = fixture.zk
     epoch = run_now(zk.brokers.register_broker(BROKER))
     changed = znode_payloads.encode_broker(OTHER_DATA, 0, 4)
@@ -70,14 +70,14 @@ def test_a_leftover_of_the_own_expired_session_is_replaced(fixture: ZkFixture) -
 
 
 def test_a_registration_that_vanishes_meanwhile_is_made_again(fixture: ZkFixture) -> None:
-    """Gone between the failed create and the look at its owner
+    """It is deleted between the failed create and the read of its owner
     (docs/kafka/controller-failover.md#broker-epochs)."""
     fixture.client.fail_next(is_election, ZkCode.NODEEXISTS)
     assert run_now(fixture.zk.brokers.register_broker(BROKER)) > 0
 
 
 def test_other_registration_errors_are_raised(fixture: ZkFixture) -> None:
-    """Such as an expired session."""
+    """An expired session is such an error."""
     fixture.client.fail_next(is_election, ZkCode.SESSIONEXPIRED)
     with pytest.raises(ZooKeeperError, match="SESSIONEXPIRED"):
         run_now(fixture.zk.brokers.register_broker(BROKER))
@@ -95,7 +95,7 @@ def test_automatic_ids_count_from_one(fixture: ZkFixture) -> None:
 
 
 def test_the_first_cluster_id_counts(fixture: ZkFixture) -> None:
-    """Later proposals, and losers of the race to create it, read the first one."""
+    """Later proposals, and losers of the race to create it, get the first one."""
     assert run_now(fixture.zk.brokers.get_cluster_id()) is None
     assert run_now(fixture.zk.brokers.create_or_get_cluster_id("first")) == "first"
     assert run_now(fixture.zk.brokers.create_or_get_cluster_id("second")) == "first"
@@ -125,7 +125,7 @@ def test_features(fixture: ZkFixture) -> None:
 
 
 def test_producer_id_blocks_never_overlap(fixture: ZkFixture) -> None:
-    """A thousand ids each, whoever asks."""
+    """Each block has a thousand ids, whichever broker requests it."""
     other = fixture.beside()
     assert run_now(fixture.zk.brokers.allocate_producer_id_block(1)) == (0, 999)
     assert run_now(other.zk.brokers.allocate_producer_id_block(2)) == (1000, 1999)
@@ -133,7 +133,7 @@ def test_producer_id_blocks_never_overlap(fixture: ZkFixture) -> None:
 
 
 def test_a_raced_producer_id_block_is_asked_for_again(fixture: ZkFixture) -> None:
-    """Compare-and-set: another broker took the block between read and write."""
+    """Another broker took the block between read and write."""
     raced: list[Any] = []
 
     def race(request: Any) -> bool:
@@ -147,7 +147,7 @@ def test_a_raced_producer_id_block_is_asked_for_again(fixture: ZkFixture) -> Non
 
 
 def test_a_repeated_allocation_recognises_its_own_block(fixture: ZkFixture) -> None:
-    """The answer of the first write was lost; no block is wasted."""
+    """The answer to the first write was lost; no block is wasted."""
     fixture.client.fail_next(
         lambda r: isinstance(r, SetDataRequest), ZkCode.CONNECTIONLOSS, applied=True
     )
@@ -156,7 +156,7 @@ def test_a_repeated_allocation_recognises_its_own_block(fixture: ZkFixture) -> N
 
 
 def test_producer_ids_run_out(fixture: ZkFixture) -> None:
-    """At the largest long."""
+    """The last id is the largest long."""
     last = znode_payloads.ProducerIdBlock(1, 2**63 - 1000, 2**63 - 1)
     payload = znode_payloads.encode_producer_id_block(last)
     run_now(fixture.zk.requests.conditional_update_path(znode_paths.PRODUCER_ID_BLOCK, payload, 0))

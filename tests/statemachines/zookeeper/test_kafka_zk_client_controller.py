@@ -27,7 +27,7 @@ from fakekafka.zkfake.messages import (
 
 
 def test_the_first_controller_has_epoch_one(fixture: ZkFixture) -> None:
-    """CP-67, CP-68, CP-69: it survives the controller, the next one has two."""
+    """CP-67, CP-68, CP-69: the epoch outlives the controller, and the next one has epoch two."""
     zk = fixture.zk
     assert run_now(zk.brokers.register_controller_and_increment_controller_epoch(1, 99)) == (1, 1)
     assert fixture.zookeeper.get("/controller") == (b'{"version":1,"brokerid":1,"timestamp":"99"}')
@@ -40,7 +40,7 @@ def test_the_first_controller_has_epoch_one(fixture: ZkFixture) -> None:
 
 
 def test_the_epoch_node(fixture: ZkFixture) -> None:
-    """CP-71: set, create, create again, set twice with version 0."""
+    """CP-71: set, create, create again, and set twice with version 0."""
     zk = fixture.zk
     assert run_now(zk.brokers.get_controller_epoch()) is None
     assert run_now(zk.brokers.set_controller_epoch(1, 0))[0] == ZkCode.NONODE
@@ -51,7 +51,7 @@ def test_the_epoch_node(fixture: ZkFixture) -> None:
 
 
 def test_a_controller_can_give_up(fixture: ZkFixture) -> None:
-    """CP-72: with the version it registered with; twice is fine."""
+    """CP-72: it uses the version it registered with; doing so twice is no error."""
     zk = fixture.zk
     _, version = run_now(zk.brokers.register_controller_and_increment_controller_epoch(1))
     run_now(zk.brokers.delete_controller(version))
@@ -61,7 +61,8 @@ def test_a_controller_can_give_up(fixture: ZkFixture) -> None:
 
 @pytest.mark.parametrize("version", ["0.10", "1.1", "2.8", "3.9"])
 def test_the_election_has_one_winner(version: str) -> None:
-    """The loser is told, and the epoch stays (docs/kafka/controller-failover.md#election)."""
+    """The loser gets an error, and the epoch does not change
+    (docs/kafka/controller-failover.md#election)."""
     winner = ZkFixture(version)
     loser = winner.beside()
     assert run_now(winner.zk.brokers.register_controller_and_increment_controller_epoch(1)) == (
@@ -77,7 +78,7 @@ def test_the_election_has_one_winner(version: str) -> None:
 
 
 def test_before_2_1_the_epoch_was_created_as_one() -> None:
-    """With an assumed version; the second controller reads the true one."""
+    """Its version is assumed; the second controller reads the true one."""
     first = ZkFixture("1.1")
     assert run_now(first.zk.brokers.register_controller_and_increment_controller_epoch(1)) == (1, 1)
     assert run_now(first.zk.brokers.get_controller_epoch()) == (1, 0)
@@ -90,7 +91,7 @@ def test_before_2_1_the_epoch_was_created_as_one() -> None:
 
 
 def test_before_2_1_a_raced_epoch_means_the_controller_moved() -> None:
-    """The ephemeral node was won, the conditional set was not."""
+    """The ephemeral node was created, but the conditional set failed."""
     made = ZkFixture("1.1")
     run_now(made.zk.brokers.create_controller_epoch(4))
     made.client.fail_next(lambda r: isinstance(r, SetDataRequest), ZkCode.BADVERSION)
@@ -99,7 +100,7 @@ def test_before_2_1_a_raced_epoch_means_the_controller_moved() -> None:
 
 
 def test_before_2_1_the_epoch_is_raised_by_one_of_two() -> None:
-    """The write names the version that was read; the other has been deposed already."""
+    """The write expects the version that was read; the other broker has been deposed already."""
     fixture = ZkFixture("1.1")
     zk, other = fixture.zk, fixture.beside().zk
     run_now(zk.brokers.create_controller_epoch(7))
@@ -118,7 +119,7 @@ def test_before_2_1_the_epoch_is_raised_by_one_of_two() -> None:
 
 
 def test_a_repeated_election_recognises_its_own_success(fixture: ZkFixture) -> None:
-    """The answer of the first attempt was lost (docs/kafka/controller-failover.md#election)."""
+    """The answer to the first attempt was lost (docs/kafka/controller-failover.md#election)."""
     fixture.client.fail_next(is_election, ZkCode.CONNECTIONLOSS, applied=True)
     zk = fixture.zk
     assert run_now(zk.brokers.register_controller_and_increment_controller_epoch(1)) == (1, 1)
@@ -126,7 +127,8 @@ def test_a_repeated_election_recognises_its_own_success(fixture: ZkFixture) -> N
 
 @pytest.mark.parametrize("version", ["2.8", "3.9"])
 def test_an_epoch_that_another_has_raised_is_not_taken(version: str) -> None:
-    """It came between reading the epoch and the transaction, and was gone again."""
+    """The other controller came between reading the epoch and the transaction, and disappeared
+    again."""
     made = ZkFixture(version)
     run_now(made.zk.brokers.create_controller_epoch(4))
     other = made.beside()
@@ -148,7 +150,8 @@ def test_an_epoch_that_another_has_raised_is_not_taken(version: str) -> None:
 
 
 def test_an_election_that_another_won_in_the_same_epoch_is_lost(fixture: ZkFixture) -> None:
-    """Both read the same epoch, and it is as high as the loser wanted it to be."""
+    """Both read the same epoch, and the stored one equals the one that the loser wanted to
+    write."""
     other = fixture.beside()
     raced: list[tuple[int, int]] = []
 
@@ -165,7 +168,7 @@ def test_an_election_that_another_won_in_the_same_epoch_is_lost(fixture: ZkFixtu
 
 
 def test_the_node_of_ones_own_former_session_is_no_success(fixture: ZkFixture) -> None:
-    """It names the broker with the epoch before, and will go with that session."""
+    """The node names the broker, but with the previous epoch, and disappears with that session."""
     former = fixture.beside().zk.brokers
     run_now(former.register_controller_and_increment_controller_epoch(1))
     with pytest.raises(ControllerMoved, match="broker 1 won the controller election"):
@@ -173,14 +176,15 @@ def test_the_node_of_ones_own_former_session_is_no_success(fixture: ZkFixture) -
 
 
 def test_a_vanished_controller_is_no_success(fixture: ZkFixture) -> None:
-    """Nobody is controller, but somebody was (docs/kafka/controller-failover.md#election)."""
+    """There is no controller, but there was one (docs/kafka/controller-failover.md#election)."""
     fixture.client.fail_next(is_election, ZkCode.NODEEXISTS)
     with pytest.raises(ControllerMoved, match="vanished"):
         run_now(fixture.zk.brokers.register_controller_and_increment_controller_epoch(1))
 
 
 def test_a_raced_epoch_creation_is_read_again(fixture: ZkFixture) -> None:
-    """Two first candidates: the loser of the create takes part with what it finds."""
+    """There are two first candidates, and the loser of the create continues with the stored
+    epoch."""
     raced: list[Any] = []
 
     def race(request: Any) -> bool:
@@ -225,7 +229,8 @@ GUARDED: dict[str, Write] = {
 
 
 def populated(version: str = "2.8") -> tuple[ZkFixture, int]:
-    """A controller and one of everything; also the right epoch version."""
+    """Return a cluster with a controller and one node of each kind, and the current epoch
+    version."""
     made = ZkFixture(version)
     zk = made.zk
     run_now(zk.brokers.create_top_level_paths())
@@ -243,7 +248,7 @@ def populated(version: str = "2.8") -> tuple[ZkFixture, int]:
 
 @pytest.mark.parametrize("name", GUARDED)
 def test_a_controller_that_moved_cannot_write(name: str) -> None:
-    """CP-73: nothing has changed afterwards."""
+    """CP-73: nothing is changed."""
     made, version = populated()
     before = made.zookeeper.tree.snapshot()._replace(last_zxid=0)
     with pytest.raises(ControllerMoved):
@@ -261,7 +266,7 @@ def test_the_right_controller_can_write(name: str) -> None:
 
 
 def test_before_2_1_nothing_was_guarded() -> None:
-    """Whatever version is given."""
+    """The given version does not matter."""
     made, version = populated("1.1")
     made.client.requests.clear()
     run_now(made.zk.topics.set_topic_partition_states_raw({TP: decision(9)}, version + 7))
@@ -269,7 +274,7 @@ def test_before_2_1_nothing_was_guarded() -> None:
 
 
 def test_a_guarded_write_is_a_transaction(fixture: ZkFixture) -> None:
-    """Check the epoch's version, then the write (docs/kafka/zookeeper.md#znodes)."""
+    """It checks the epoch's version, then writes (docs/kafka/zookeeper.md#znodes)."""
     run_now(fixture.zk.brokers.register_controller_and_increment_controller_epoch(1))
     fixture.client.requests.clear()
     run_now(fixture.zk.admin.delete_topic_configs(["t"], 1))
@@ -279,13 +284,13 @@ def test_a_guarded_write_is_a_transaction(fixture: ZkFixture) -> None:
 
 
 def test_a_missing_epoch_node_fails_guarded_writes(fixture: ZkFixture) -> None:
-    """Somebody deleted it by hand: an error, but nobody took over."""
+    """If the node was deleted by hand, this is an error, but no other controller took over."""
     with pytest.raises(ZooKeeperError, match="NONODE"):
         run_now(fixture.zk.admin.delete_topic_configs(["t"], 1))
 
 
 def test_failures_of_whole_transactions_are_the_writes(fixture: ZkFixture) -> None:
-    """An expired session has no results per operation."""
+    """With an expired session there are no results per operation."""
     run_now(fixture.zk.brokers.register_controller_and_increment_controller_epoch(1))
     fixture.client.fail_next(lambda r: isinstance(r, MultiRequest), ZkCode.SESSIONEXPIRED)
     with pytest.raises(ZooKeeperError, match="SESSIONEXPIRED"):

@@ -21,7 +21,7 @@ U0 = TopicPartition("u", 0)
 
 
 def test_topics_are_read_as_written(fixture: ZkFixture) -> None:
-    """Assignments, ids, partitions; missing topics are left out."""
+    """This includes assignments, ids and partitions; missing topics are left out."""
     zk = fixture.zk
     moving = ReplicaAssignment((1, 2)).reassign_to((2, 3))
     run_now(zk.topics.create_topic_assignment("t", {1: ReplicaAssignment((2,)), 0: moving}, "id"))
@@ -43,7 +43,7 @@ def test_topics_are_read_as_written(fixture: ZkFixture) -> None:
 
 
 def test_a_topics_assignment_is_replaced_as_a_whole(fixture: ZkFixture) -> None:
-    """CP-203: the id is part of the payload and is kept by passing it on."""
+    """CP-203: the id is part of the payload, and must be passed to be kept."""
     zk = fixture.zk
     run_now(zk.topics.create_topic_assignment("t", {0: ReplicaAssignment((1,))}, "id"))
     run_now(zk.topics.set_topic_assignment("t", "id", {TP: ReplicaAssignment((2,))}))
@@ -56,7 +56,7 @@ def test_a_topics_assignment_is_replaced_as_a_whole(fixture: ZkFixture) -> None:
 
 @pytest.mark.parametrize("version", ["1.1", "2.8"])
 def test_topic_ids_are_back_filled(version: str) -> None:
-    """CP-203: written with the assignment, where the version has ids at all."""
+    """CP-203: they are written with the assignment, if the release has ids."""
     made = ZkFixture(version)
     run_now(made.zk.topics.create_topic_assignment("t", {0: ReplicaAssignment((1,))}))
     [topic] = run_now(made.zk.topics.get_replica_assignment_and_topic_ids_for_topics(["t"]))
@@ -68,7 +68,7 @@ def test_topic_ids_are_back_filled(version: str) -> None:
 
 
 def test_partition_states_are_created_with_their_parents(fixture: ZkFixture) -> None:
-    """Existing parents do not matter, an existing state does."""
+    """Existing parents are no error, an existing state is one."""
     zk = fixture.zk
     run_now(zk.topics.create_topic_assignment("t", {0: ReplicaAssignment((1, 2))}))
     for expected in (ZkCode.OK, ZkCode.NODEEXISTS):
@@ -79,7 +79,8 @@ def test_partition_states_are_created_with_their_parents(fixture: ZkFixture) -> 
 
 
 def test_updates_of_leadership_sort_themselves(fixture: ZkFixture) -> None:
-    """CP-74: written with version + 1, to be retried, failed, in one result."""
+    """CP-74: one result has the states written with version + 1, those to retry, and those
+    failed."""
     zk = fixture.zk
     run_now(zk.requests.create_recursive("/brokers/topics/t"))
     run_now(zk.topics.create_topic_partition_states_raw({TP: decision(), T1: decision()}))
@@ -95,7 +96,7 @@ def test_updates_of_leadership_sort_themselves(fixture: ZkFixture) -> None:
 
 
 def test_an_exception_fails_every_update(fixture: ZkFixture) -> None:
-    """Except ControllerMoved, which is raised."""
+    """ControllerMoved is raised instead."""
     error = RuntimeError("lost")
     fixture.client.fail_next(lambda r: True, error)
     result = run_now(fixture.zk.topics.update_leader_and_isr({TP: decision().leader_and_isr}, 1))
@@ -103,7 +104,7 @@ def test_an_exception_fails_every_update(fixture: ZkFixture) -> None:
 
 
 def test_a_leader_writes_its_isr(fixture: ZkFixture) -> None:
-    """CP-187: right version, wrong version; a lost answer is found stored."""
+    """CP-187: with the right version, the wrong one, and after a lost answer of a stored write."""
     zk = fixture.zk
     run_now(zk.requests.create_recursive("/brokers/topics/t"))
     run_now(zk.topics.create_topic_partition_states_raw({TP: decision()}))
@@ -115,7 +116,7 @@ def test_a_leader_writes_its_isr(fixture: ZkFixture) -> None:
 
 
 def test_a_leader_does_not_take_another_write_for_its_own(fixture: ZkFixture) -> None:
-    """Neither with another leader epoch, nor that of another controller, nor with another ISR."""
+    """A write with another leader epoch, controller epoch or ISR is not its own."""
     zk = fixture.zk
     run_now(zk.requests.create_recursive("/brokers/topics/t"))
     run_now(zk.topics.create_topic_partition_states_raw({TP: decision()}))
@@ -128,7 +129,7 @@ def test_a_leader_does_not_take_another_write_for_its_own(fixture: ZkFixture) ->
 def test_partitions_with_equal_states_have_versions_and_controllers_of_their_own(
     fixture: ZkFixture,
 ) -> None:
-    """What they have in common is kept once."""
+    """Equal values are shared."""
     zk = fixture.zk
     run_now(zk.requests.create_recursive("/brokers/topics/t"))
     run_now(zk.topics.create_topic_partition_states_raw({TP: decision(), T1: decision()}))
@@ -145,7 +146,7 @@ def test_partitions_with_equal_states_have_versions_and_controllers_of_their_own
 
 
 def test_log_configs_merge_overrides_and_keep_failures_apart(fixture: ZkFixture) -> None:
-    """A topic without node has the broker's values (docs/kafka/election.md#unclean-election)."""
+    """A topic without a node has the broker's values (docs/kafka/election.md#unclean-election)."""
     zk, name = fixture.zk, "unclean.leader.election.enable"
     run_now(zk.admin.set_or_create_entity_configs("topics", "t", {name: "true"}))
     run_now(zk.requests.create_recursive("/config/topics/bad", b"{"))
@@ -155,7 +156,7 @@ def test_log_configs_merge_overrides_and_keep_failures_apart(fixture: ZkFixture)
 
 
 def test_entity_configs(fixture: ZkFixture) -> None:
-    """Created with parents, replaced, listed."""
+    """They are created with parents, replaced and listed."""
     zk = fixture.zk
     assert run_now(zk.admin.get_entity_configs("topics", "t")) == {}
     for config in ({"a": "1"}, {"b": "2"}):
@@ -168,7 +169,7 @@ def test_entity_configs(fixture: ZkFixture) -> None:
 
 
 def test_config_changes_are_announced() -> None:
-    """CP-201: exact content, the parent is created."""
+    """CP-201: the content is exact, and the parent is created."""
     made = ZkFixture()
     path = run_now(made.zk.admin.create_config_change_notification("topics/t"))
     assert path == "/config/changes/config_change_0000000000"
@@ -176,7 +177,7 @@ def test_config_changes_are_announced() -> None:
 
 
 def test_isr_changes_are_announced(fixture: ZkFixture) -> None:
-    """CP-189: sequential nodes with exact JSON; deleting missing ones is fine."""
+    """CP-189: sequential nodes have exact JSON; deleting missing ones is no error."""
     zk = fixture.zk
     run_now(zk.admin.propagate_isr_changes([TP, T1]))
     run_now(zk.admin.propagate_isr_changes([TP]))
@@ -237,7 +238,7 @@ def test_requests_made_by_znode(fixture: ZkFixture) -> None:
 
 
 def batch_sizes(made: ZkFixture) -> list[int]:
-    """Sizes of the batches sent from now on."""
+    """Return a list to which the size of each batch is added from now on."""
     sizes: list[int] = []
     send = made.client.handle_requests
 
@@ -254,7 +255,7 @@ def batch_sizes(made: ZkFixture) -> list[int]:
 
 @pytest.mark.parametrize(("version", "expected"), [("2.8", [3]), ("0.10", [1, 1, 1])])
 def test_reads_are_pipelined_from_1_1_on(version: str, expected: list[int]) -> None:
-    """KAFKA-5642: round trips are what the old client spent its time on."""
+    """KAFKA-5642: the old client spent its time on round trips."""
     made = ZkFixture(version)
     sizes = batch_sizes(made)
     run_now(made.zk.topics.get_topic_partition_states([TP, T1, T2]))
@@ -262,7 +263,7 @@ def test_reads_are_pipelined_from_1_1_on(version: str, expected: list[int]) -> N
 
 
 def test_a_topic_is_deleted_level_by_level(fixture: ZkFixture) -> None:
-    """Five levels to list, one batch to delete, however many partitions."""
+    """There are five levels to list and one batch to delete, however many partitions."""
     run_now(fixture.zk.requests.create_recursive("/brokers/topics/t"))
     tps = {TopicPartition("t", n): decision() for n in range(30)}
     run_now(fixture.zk.topics.create_topic_partition_states_raw(tps))

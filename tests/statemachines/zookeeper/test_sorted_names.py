@@ -1,4 +1,4 @@
-"""Sorted listings: what came and went, found without looking at every name."""
+"""Sorted lists of names, and their differences, found without a look at every name."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ class Counted(str):
 
 @given(NAMES, NAMES)
 def test_changes_are_the_differences_of_the_sets(old: list[str], new: list[str]) -> None:
-    """Whatever the listings, both results are sorted and complete."""
+    """For any lists, both results are sorted and complete."""
     added, removed = sorted_changes(old, new)
     assert added == sorted(set(new) - set(old))
     assert removed == sorted(set(old) - set(new))
 
 
 def test_one_new_name_among_thousands_costs_a_few_looks() -> None:
-    """Unchanged names are the same objects: no comparison of their texts, no hashing."""
+    """Unchanged names are the same objects, so their texts are neither compared nor hashed."""
     names = [Counted(f"t{number:05d}") for number in range(20_000)]
     old = [*names[:7_000], *names[7_001:]]
     Counted.looks = 0
@@ -47,7 +47,7 @@ def test_one_new_name_among_thousands_costs_a_few_looks() -> None:
 
 
 def test_sorted_names_are_a_set_in_order() -> None:
-    """Names come and go without changing the listing they were given as."""
+    """Adding and removing names does not change the list they were given as."""
     given_names = ("a", "c")
     names = SortedNames(given_names)
     number: object = 1
