@@ -206,7 +206,7 @@ def get(names: list[str]) -> list[str]:
             if name in NEEDS:
                 NEEDS[name]()
         except CannotBeHad as error:
-            print(f"{PEERS[name][1]}: cannot be had here: {error}", flush=True)
+            print(f"{PEERS[name][1]}: not available here: {error}", flush=True)
         else:
             there.append(name)
     return there

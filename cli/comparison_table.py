@@ -32,7 +32,7 @@ def print_comparison(console: Console, found: BatchComparison) -> None:
     elif found.has_too_few:
         console.print("the seeds of a configuration are too few to be sure of any difference")
     elif not sure_proportions:
-        console.print("nothing surely differs")
+        console.print("no significant difference")
     _print_left_out(console, found)
     seeds = "in the order of their seeds" if found.by_order else "with the same seeds"
     broken = f"; runs that are not ok: {found.broken[0]} before, {found.broken[1]} after"

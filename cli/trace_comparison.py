@@ -166,7 +166,7 @@ def verify(file: File, as_json: Json = False) -> None:
         elif verdict.holds:
             print(f"verified: {verdict.events} events, fingerprint {verdict.recorded}")
         else:
-            print(f"the run came out otherwise: {verdict.recorded} in the file,")
+            print(f"the run differs: fingerprint {verdict.recorded} in the file,")
             print(f"{verdict.replayed} now ({verdict.events} events)")
             print(
                 f"first difference at {difference.describe()}"

@@ -409,8 +409,8 @@ class Debugger:
                 return
         source.close()
         raise UsageError(
-            f"the scenario does not come to event #{self.position} again; `fakekafka trace verify` "
-            "tells where it differs"
+            f"the repeated scenario does not reach event #{self.position}; "
+            "`fakekafka trace verify` shows where it differs"
         )
 
     def close(self) -> None:

@@ -76,7 +76,7 @@ def function(name: str, value: Any, example: str) -> Any:
     if not callable(value):
         refuse(name, value, f"a function, such as {example}")
     if inspect.iscoroutinefunction(value):
-        refuse(name, value, f"a function that nobody has to await, such as {example}")
+        refuse(name, value, f"a function that is not a coroutine function, such as {example}")
     return value
 
 
@@ -137,10 +137,7 @@ def advertised_host(value: Any, host: str) -> str:
     if value is not None:
         return text("advertised_host", value)
     if host in ("0.0.0.0", "::", ""):
-        raise UsageError(
-            f"clients cannot be told the address {host}, on which the brokers would listen; "
-            "give an advertised host"
-        )
+        raise UsageError(f"{host} cannot be advertised to clients; give an advertised host")
     return host
 
 

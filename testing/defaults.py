@@ -17,12 +17,12 @@ TEST_DEFAULTS: dict[str, tuple[str, str]] = {
     "controlled.shutdown.retry.backoff.ms": ("100", "shutting down never waits for seconds"),
     "group.initial.rebalance.delay.ms": ("50", "members that start together join together"),
     "group.min.session.timeout.ms": ("100", "tests may use short sessions"),
-    "group.consumer.heartbeat.interval.ms": ("100", "rebalances go at the pace of heartbeats"),
-    "group.consumer.min.heartbeat.interval.ms": ("10", "as short as a test likes"),
+    "group.consumer.heartbeat.interval.ms": ("100", "rebalances proceed with the heartbeats"),
+    "group.consumer.min.heartbeat.interval.ms": ("10", "tests may use short intervals"),
     "group.consumer.session.timeout.ms": ("6000", "a dead member is noticed in seconds"),
     "group.consumer.min.session.timeout.ms": ("100", "tests may use short sessions"),
     "offsets.topic.num.partitions": ("1", "one internal partition is created, not fifty"),
-    "transaction.state.log.num.partitions": ("1", "likewise"),
+    "transaction.state.log.num.partitions": ("1", "one internal partition is created, not fifty"),
 }
 """Values that ``Cluster`` sets instead of Kafka's defaults: name to (value, reason)."""
 

@@ -28,16 +28,16 @@ if TYPE_CHECKING:
     from .simulation import Simulation
 
 _MARKS = (
-    "kafka(**arguments): arguments of the test's Cluster or Simulation; those of a module, a "
-    "class and a test add up; seeds=range(20) runs a test with kafka_simulation once for each",
+    "kafka(**arguments): arguments of the test's Cluster or Simulation; marks of a module, a "
+    "class and a test are combined; seeds=range(20) runs a test with kafka_simulation for each",
     "kafka_program(timeout_s=3600, verify=False): an async def test runs in virtual time, as a "
     "program of its kafka_simulation; verify=True compares it with a run in another process",
     "kafka_explore(only=None, without=()): faults that `fakekafka explore` tries with the test",
-    "kafka_faults(director, case=None): faults that come to the test from outside",
+    "kafka_faults(director, case=None): faults that a director injects into the test",
 )
 _INI: dict[str, tuple[Any, str]] = {
-    "kafka_brokers": ("string", "how many brokers a cluster has, or their ids, such as 0,1,2"),
-    "kafka_version": ("string", "the release that is emulated, such as 2.8"),
+    "kafka_brokers": ("string", "number of brokers of a cluster, or their ids, such as 0,1,2"),
+    "kafka_version": ("string", "the emulated release, such as 2.8"),
     "kafka_zookeepers": ("string", "how many ZooKeeper servers"),
     "kafka_runtime": ("string", "live or threaded"),
     "kafka_config": ("linelist", "broker configuration, a line such as num.partitions=4 each"),

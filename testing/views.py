@@ -191,7 +191,7 @@ class GroupView:
 
     def __repr__(self) -> str:
         if self.state == "Dead":
-            return f"<group {self.group_id} Dead: nobody knows it>"
+            return f"<group {self.group_id} Dead: no coordinator knows it>"
         members = [
             f"{member.group_instance_id or member.client_id} "
             f"({', '.join(map(str, member.assignment)) or 'nothing'})"

@@ -47,7 +47,7 @@ def read_facts(out: Path) -> dict[str, Any]:
     except ValueError as error:
         problem = str(error)
     raise UsageError(
-        f"{path} is damaged ({problem}): without it nobody knows which runs the tables hold; "
+        f"{path} is damaged ({problem}): without it the runs in the tables are unknown; "
         "--overwrite replaces the batch"
     )
 

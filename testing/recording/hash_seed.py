@@ -57,7 +57,7 @@ def pin_hash_seed(seed: int = 0) -> None:
             f"{VARIABLE}={seed} in its environment"
         )
     if sys.flags.ignore_environment:
-        raise UsageError(f"Python was started with -E or -I, and passes over {VARIABLE}")
+        raise UsageError(f"Python was started with -E or -I, and ignores {VARIABLE}")
     os.environ.update({VARIABLE: str(seed), _PINNED: str(seed)})
     if sys.version_info < (3, 12):
         _fix_addresses()

@@ -109,7 +109,7 @@ def _report(emulated: Emulated) -> str:
     thread = threading.Thread(target=lambda: told.append(tell()), daemon=True)
     thread.start()
     thread.join(_PATIENCE_S)
-    return told[0] if told else f"the cluster gave no account of itself within {_PATIENCE_S} s"
+    return told[0] if told else f"the cluster did not report its state within {_PATIENCE_S} s"
 
 
 def _stored(cluster: Any) -> Any:

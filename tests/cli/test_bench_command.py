@@ -165,7 +165,7 @@ def test_a_run_of_a_scenario_file_can_be_recorded(
     with pytest.raises(SystemExit) as ended:
         main(["trace", "story", str(out)])
     assert ended.value.code == 0
-    assert "orders-0 takes records again" in capsys.readouterr().out
+    assert "orders-0 accepts records again" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(

@@ -296,7 +296,7 @@ def test_what_cannot_be_injected_is_said(live: Debugger, tmp_path: Path) -> None
     write_failover(tmp_path / "other.fktrace")
     with Debugger.of_trace(tmp_path / "other.fktrace") as debugger:
         debugger.goto(9)
-        with pytest.raises(UsageError, match="does not come to event #9 again"):
+        with pytest.raises(UsageError, match="does not reach event #9"):
             debugger.inject("kill", broker=1)
         assert not debugger.is_live
     live.goto("3s")

@@ -126,7 +126,7 @@ def test_without_a_client_the_demo_runs_modelled_ones(
     assert re.search(
         r"killing broker (\d), the leader of orders-0\n.*What happened", shown, re.DOTALL
     )
-    assert re.search(r"orders-0 takes records again .* because broker-\d was killed", shown)
+    assert re.search(r"orders-0 accepts records again .* because broker-\d was killed", shown)
     assert "acknowledged 2000 of 2000 sent, read back 2000: each exactly once" in shown
     assert "9 replicas compared byte by byte: identical" in shown
 

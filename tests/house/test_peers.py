@@ -49,8 +49,8 @@ def test_a_peer_that_needs_what_is_not_there_is_told_in_a_line(
     assert peers.main(["kfake", "kafka", "mock", "--rounds", "2"]) == 1
     told = capsys.readouterr().out.splitlines()
     assert told[2:4] == [
-        "kfake of franz-go: cannot be had here: this machine lacks go",
-        "Apache Kafka 3.9.1: cannot be had here: java is not on the PATH: this needs Java 17, to "
+        "kfake of franz-go: not available here: this machine lacks go",
+        "Apache Kafka 3.9.1: not available here: java is not on the PATH: this needs Java 17, to "
         "run Kafka's brokers",
     ]
     assert sum("librdkafka's mock cluster" in line for line in told) == len(peers.FIGURES)

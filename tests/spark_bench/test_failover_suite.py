@@ -57,7 +57,7 @@ def test_the_story_of_a_run_tells_the_figures_of_its_row(
     phases = {f"{name}_ms": us / 1000 for name, us in worst.phases_us().items()}
     assert {name: row[name] for name in PHASES} == phases
     assert sum(phases.values()) == pytest.approx(row["unavailable_ms"])
-    told = f"{worst.partition} takes records again"
+    told = f"{worst.partition} accepts records again"
     texts = [text for _, text in story.lines if text.startswith(told)]
     length = f"unavailable for {row['unavailable_ms']:.1f} ms, because broker-"
     assert any(length in text for text in texts)

@@ -61,5 +61,5 @@ def test_a_coroutine_function_is_refused_where_nobody_would_await_it(
     cluster: EmulatedCluster, use: Any
 ) -> None:
     """A condition that is a coroutine would always hold."""
-    with pytest.raises(UsageError, match="must be a function that nobody has to await"):
+    with pytest.raises(UsageError, match="must be a function that is not a coroutine function"):
         use(cluster)

@@ -56,7 +56,7 @@ def test_waiting_for_a_group_says_what_it_is_instead(simulation: Simulation) -> 
         simulation.wait_for_group("nobody", timeout_s=1)
     assert str(raised.value).startswith(
         "a stable group 'nobody' not there within 1 virtual s; "
-        "<group nobody Dead: nobody knows it> (controller"
+        "<group nobody Dead: no coordinator knows it> (controller"
     )
     with pytest.raises(UsageError, match="members"):
         simulation.wait_for_group("g", members=0)
@@ -88,4 +88,4 @@ def test_the_repr_of_a_group_tells_what_matters() -> None:
         "<group g Stable: generation 3, coordinator 2; members till (t-0, t-2), static (nothing); "
         "committed t-0 at 4 (lag 7)>"
     )
-    assert repr(GroupView("h", "Dead", None)) == "<group h Dead: nobody knows it>"
+    assert repr(GroupView("h", "Dead", None)) == "<group h Dead: no coordinator knows it>"

@@ -244,7 +244,7 @@ def test_an_outage_that_ends_as_the_last_gives_up_is_told() -> None:
     assert not story.open_outages
     (told,) = [text for _, text in story.lines if "unavailable" in text]
     assert told == (
-        "nobody waits for t-0 any more: unavailable for 7999.5 ms, because broker-1 was killed"
+        "no client waits for t-0 any longer: unavailable for 7999.5 ms, because broker-1 was killed"
     )
 
 

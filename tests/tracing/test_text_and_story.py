@@ -110,7 +110,7 @@ def test_story_of_a_failover() -> None:
         (7001.25, "broker-2 becomes leader of orders-0 (epoch 1)"),
         (
             7100.75,
-            "orders-0 takes records again at broker-2: unavailable for 6000.8 ms, "
+            "orders-0 accepts records again at broker-2: unavailable for 6000.8 ms, "
             "because broker-1 was killed",
         ),
         (9000.0, "broker-1 starts again after 8000.0 ms"),

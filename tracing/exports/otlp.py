@@ -38,8 +38,8 @@ def write(trace: StoredTrace, stream: BinaryIO) -> None:
     """
     if "client_invoke" not in trace.counts()[0]:
         raise UsageError(
-            "this trace holds no operation of a client, and an OpenTelemetry trace is what "
-            "happened to one: only modelled clients tell of theirs (a workload's, "
+            "this trace has no client operations, and an OpenTelemetry trace shows what happened "
+            "because of one: only modelled clients record them (a workload's, "
             "Simulation.producer() and consumer()); `--to perfetto` shows all messages"
         )
     waiting: list[tuple[str, Span]] = []

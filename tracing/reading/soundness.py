@@ -36,7 +36,7 @@ def what_is_wrong(trace: StoredTrace) -> str | None:
     except RecursionError:
         return "its values are nested too deeply"
     except Exception as error:  # any error that malformed events cause in a reader
-        return f"its events are no events ({type(error).__name__}: {str(error)[:80]})"
+        return f"its events are malformed ({type(error).__name__}: {str(error)[:80]})"
     return None
 
 

@@ -549,9 +549,12 @@ class Story:
         length = f"unavailable for {((outage.ended_us or 0) - outage.begun_us) / 1000:.1f} ms"
         if outage.follows_epoch:
             length += " after the new leader epoch"
-        end, group = f"{outage.partition} takes records again", "take records again"
+        end, group = f"{outage.partition} accepts records again", "accept records again"
         if not outage.is_acknowledged:
-            end, group = f"nobody waits for {outage.partition} any more", "nobody waits any more"
+            end, group = (
+                f"no client waits for {outage.partition} any longer",
+                "no client waits any longer",
+            )
         elif broker:
             end += f" at {broker}"
         self._tell(event, f"{end}: {length}{_because(outage)}", group)
