@@ -202,7 +202,7 @@ def test_otlp_of_a_trace_without_operations_says_what_it_lacks(tmp_path: Path) -
     with Simulation(1) as simulation:
         simulation.run_for(100)
         simulation.save(tmp_path / "idle.fktrace")
-    with pytest.raises(UsageError, match="holds no operation of a client"):
+    with pytest.raises(UsageError, match="has no client operations"):
         forms.export_file(open_trace(tmp_path / "idle.fktrace").stored, "otlp", tmp_path / "x")
     assert not (tmp_path / "x").exists()
 
