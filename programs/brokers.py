@@ -60,7 +60,7 @@ class ProgramGateway(Gateway):
             self.runtime.owners[member_id] = program
         return program
 
-    def _asker(self, client: str, respond: Respond) -> ClientRequest:
+    def _sender(self, client: str, respond: Respond) -> ClientRequest:
         return ClientRequest(client, client, respond, is_carried_elsewhere=True)
 
 

@@ -41,9 +41,9 @@ def cut(transport: asyncio.Transport) -> None:
     if accepted is not None:
         with contextlib.suppress(OSError):
             # Not every event loop's transports allow their own socket to be shut down.
-            twin = socket.socket(fileno=os.dup(accepted.fileno()))
-            _shut_down(twin)
-            twin.close()
+            duplicate = socket.socket(fileno=os.dup(accepted.fileno()))
+            _shut_down(duplicate)
+            duplicate.close()
     transport.abort()
 
 
@@ -58,40 +58,40 @@ class BoundedLog:
     disk.
 
     At most ``LINES_MAX`` lines are logged in a period of ``PERIOD_S`` seconds; at its end, another
-    line tells how many were left out.
+    line says how many were suppressed.
     """
 
-    __slots__ = ("_left_out", "_lines", "_logger", "_loop", "_owner", "_timer")
+    __slots__ = ("_lines", "_logger", "_loop", "_owner", "_suppressed", "_timer")
 
     def __init__(self, logger: logging.Logger, loop: asyncio.AbstractEventLoop, owner: str) -> None:
         self._logger = logger
         self._loop = loop
         self._owner = owner
         self._lines = 0
-        self._left_out = 0
+        self._suppressed = 0
         self._timer: asyncio.TimerHandle | None = None
 
     def log(
         self, level: int, text: str, *args: object, exc_info: BaseException | None = None
     ) -> None:
-        """Log a line, or count it as left out if there were too many in this period."""
+        """Log a line, or count it as suppressed if there were too many in this period."""
         if self._timer is None:
             self._timer = self._loop.call_later(PERIOD_S, self.end_period)
         if self._lines >= LINES_MAX:
-            self._left_out += 1
+            self._suppressed += 1
             return
         self._lines += 1
         self._logger.log(level, text, *args, exc_info=exc_info)
 
     def end_period(self) -> None:
-        """Log the number of lines left out; from now on lines are logged again."""
+        """Log the number of suppressed lines; from now on lines are logged again."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
-        left_out, self._left_out, self._lines = self._left_out, 0, 0
-        if left_out:
+        suppressed, self._suppressed, self._lines = self._suppressed, 0, 0
+        if suppressed:
             self._logger.warning(
-                "%s: %d more lines like the last ones were left out", self._owner, left_out
+                "%s: %d more lines like the last ones were suppressed", self._owner, suppressed
             )
 
 
@@ -273,7 +273,7 @@ class AcceptingListener(Generic[ConnectionT]):
         if error is None:
             return
         if self._tls is None:
-            logger.debug("%s: a client left while connecting", self._owner)
+            logger.debug("%s: a client disconnected while connecting", self._owner)
         else:
             self.bounded_log.log(
                 logging.WARNING, "%s: the TLS handshake failed: %s", self._owner, error

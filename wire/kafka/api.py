@@ -29,7 +29,7 @@ class ApiCall:
     """The context in which a message is decoded or encoded."""
 
     version: int
-    names: TopicNames = NO_TOPIC_NAMES
+    topic_names: TopicNames = NO_TOPIC_NAMES
     """Topic names and ids, to resolve topic ids."""
     listener: str = "PLAINTEXT"
     """Name of the listener whose endpoints a response gives to the client."""
@@ -57,15 +57,16 @@ def reads(make: Maker, selected: str, **makers: Maker) -> Reads:
 
 
 def writes(
-    selected: str, *, of: Callable[[Any, ApiCall], Any] | None = None, **makers: Maker
+    selected: str, *, convert: Callable[[Any, ApiCall], Any] | None = None, **makers: Maker
 ) -> Writes:
-    """Declare that the selected fields are encoded from the response, or from the result of ``of``.
+    """Declare that the selected fields are encoded from the response, converted first if there is
+    a function ``convert``.
 
     ``selected`` has the syntax of ``messages.selection``. A maker named like a field converts its
     value. Fields that are not selected have their defaults, except that the throttle time is the
     ``ApiCall``'s.
     """
-    return selected, makers, of
+    return selected, makers, convert
 
 
 def each(make: Maker) -> Maker:
@@ -117,9 +118,9 @@ class Api:
             found = table.message(self.key, "response")
             write = writer(found, call.version, selected, makers)
             self._writers[call.version] = write
-        of = self._writes[2]
+        convert = self._writes[2]
         parts: list[Buffer] = []
-        write(response if of is None else of(response, call), call, parts)
+        write(response if convert is None else convert(response, call), call, parts)
         return parts
 
 
@@ -142,7 +143,7 @@ class UnknownElement(Exception):
     """Raised for a request about ACLs in which a value is 0, which means unknown."""
 
     def __init__(self, request: Any) -> None:
-        super().__init__("an element is of the unknown kind")
+        super().__init__("the request contains elements of kind UNKNOWN (0)")
         self.request = request
         """The decoded request, for releases that accept it."""
 

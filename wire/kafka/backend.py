@@ -59,7 +59,7 @@ class Backend(Protocol):
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
-class BackendInFront:
+class InterceptingBackend:
     """A ``Backend`` that inspects requests before it passes them to another backend."""
 
     def __init__(self, backend: Backend) -> None:
@@ -83,12 +83,12 @@ class BackendInFront:
         context: RequestContext,
         respond: Respond,
     ) -> None:
-        handed_on = self._look_at(broker_id, request, context, respond)
-        if handed_on is not None:
-            request, respond = handed_on
+        forwarded = self._intercept(broker_id, request, context, respond)
+        if forwarded is not None:
+            request, respond = forwarded
             self._backend.submit(broker_id, connection_name, request, context, respond)
 
-    def _look_at(
+    def _intercept(
         self, broker_id: int, request: Any, context: RequestContext, respond: Respond
     ) -> tuple[Any, Respond] | None:
         """Return the request to pass on and the function that takes its response; None if the

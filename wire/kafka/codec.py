@@ -98,7 +98,9 @@ class Codec:
         try:
             key, version, correlation_id, id_size = _HEADER.unpack_from(frame)
         except struct.error:
-            raise ClientError(f"a request of {len(frame)} bytes is too short") from None
+            raise ClientError(
+                f"a request of {len(frame)} bytes is too short for a header"
+            ) from None
         offered = self.ranges.get(key)
         if offered is None or key not in CODEC_RANGES:
             raise ClientError(f"API key {key}{_name(key)} is not offered to clients")

@@ -49,7 +49,7 @@ _OWN_BUFFER_BYTES_MIN = 4096
 _WAITING_FRAMES_MAX = 64
 _WAITING_BYTES_MAX = 4 * 1024 * 1024
 _WAITING_FRAME_BYTES = 256  # overhead counted per waiting frame
-_LEAVING_BYTES_MAX = 8 * 1024 * 1024
+_OUTGOING_BYTES_MAX = 8 * 1024 * 1024
 """Bytes of answers on their way to the client from which on no request is processed."""
 _CONTEXTS_MAX = 64
 
@@ -58,7 +58,6 @@ class Connection(asyncio.BufferedProtocol):
     """The broker's end of one client connection."""
 
     __slots__ = (
-        "_arriving",
         "_authenticator",
         "_closed",
         "_contexts",
@@ -70,17 +69,18 @@ class Connection(asyncio.BufferedProtocol):
         "_frame_view",
         "_held",
         "_idle_timer",
+        "_incoming",
         "_last_active_s",
-        "_leaving",
         "_listener",
         "_loop",
         "_mute_timer",
+        "_outgoing",
+        "_partial_frame",
         "_peer",
         "_principal",
         "_processing",
         "_reading_paused",
         "_requests",
-        "_rest",
         "_service",
         "_transport",
         "_waiting",
@@ -97,7 +97,7 @@ class Connection(asyncio.BufferedProtocol):
         self.name: str = ""
         """Name in Kafka's format for connections: ``local:port-peer:port-index``."""
         self._peer = "?"
-        self._rest = b""  # the beginning of a small frame that is not complete yet
+        self._partial_frame = b""  # the beginning of a small frame that is not complete yet
         self._frame: bytearray | None = None
         """The incomplete frame that the socket fills directly; None while there is none."""
         self._frame_size = 0
@@ -106,12 +106,14 @@ class Connection(asyncio.BufferedProtocol):
         """The part of the frame's buffer that is not filled yet."""
         self._held = 0
         """Bytes that the listener's memory counts for this connection."""
-        self._arriving: PacedQueue[Buffer] = PacedQueue(listener.loop, self._arrived)
+        self._incoming: PacedQueue[Buffer] = PacedQueue(listener.loop, self._on_incoming)
         """Frames that the slow link still delays."""
         self._waiting: deque[Buffer] = deque()
         """Frames that have arrived and wait to be processed."""
         self._waiting_bytes = 0
-        self._leaving: PacedQueue[Sequence[Buffer] | None] = PacedQueue(listener.loop, self._left)
+        self._outgoing: PacedQueue[Sequence[Buffer] | None] = PacedQueue(
+            listener.loop, self._on_outgoing
+        )
         """Answers that the slow link still delays; None closes the connection."""
         self._ends_when_answered = False
         """True if the client has sent EOF: the connection closes once its requests are answered."""
@@ -154,11 +156,11 @@ class Connection(asyncio.BufferedProtocol):
             return
         delay_ms = self._service.connection_delay_ms(self._peer.rpartition(":")[0])
         if delay_ms:
-            self._turn_away(transport, delay_ms)
+            self._delay_close(transport, delay_ms)
             return
         principal = self._service.security.principal(transport)
         if principal is None:
-            self.refuse("no rule of ssl.principal.mapping.rules applies to its certificate")
+            self.refuse("no rule of ssl.principal.mapping.rules applies to the certificate")
             return
         self._principal = principal
         self._watch_idleness()
@@ -166,7 +168,7 @@ class Connection(asyncio.BufferedProtocol):
         if observer is not None:
             observer.connected(self._service.broker_id, self.name)
 
-    def _turn_away(self, transport: asyncio.Transport, delay_ms: int) -> None:
+    def _delay_close(self, transport: asyncio.Transport, delay_ms: int) -> None:
         """Close the connection after a delay, as its address connects too often (KIP-612)."""
         self._closed = True
         transport.pause_reading()
@@ -176,14 +178,14 @@ class Connection(asyncio.BufferedProtocol):
         if self._failure_timer is not None:
             self._failure_timer.cancel()
             self._failure_timer = None
-        self._leaving.clear()
+        self._outgoing.clear()
         begun = self._frame is not None
-        have = len(self._frame) - len(self._frame_view) if self._frame else len(self._rest)
+        have = len(self._frame) - len(self._frame_view) if self._frame else len(self._partial_frame)
         if not self._closed and (begun or have):
             self._listener.log_refusal(
                 self._peer, f"the connection ended inside a frame, after {have} bytes of it"
             )
-        self._forget()
+        self._release()
         self._listener.on_connection_lost(self)
         observer = self._service.observer
         if observer is not None:
@@ -193,7 +195,7 @@ class Connection(asyncio.BufferedProtocol):
         if self._frame is not None:
             return self._frame_view
         receive = self._service.receive_buffer
-        if rest := self._rest:
+        if rest := self._partial_frame:
             receive[: len(rest)] = rest
             return receive[len(rest) :]
         return receive
@@ -212,13 +214,13 @@ class Connection(asyncio.BufferedProtocol):
                     self._frame = None
                     self._enqueue(memoryview(frame))
         else:
-            self._cut_frames(len(self._rest) + nbytes)
+            self._cut_frames(len(self._partial_frame) + nbytes)
         self._process()
 
     def eof_received(self) -> bool:
         """Keep the connection open for requests sent before EOF, as Kafka's ``Selector`` does."""
         transport = self._transport
-        if transport is None or not (self._arriving or self._waiting):
+        if transport is None or not (self._incoming or self._waiting):
             return False
         self._ends_when_answered = transport.get_extra_info("sslcontext") is None
         return self._ends_when_answered
@@ -255,7 +257,7 @@ class Connection(asyncio.BufferedProtocol):
                 self._begin_frame(size, receive[start + 4 : end])
                 start = end
             break
-        self._rest = bytes(receive[start:end]) if start < end else b""
+        self._partial_frame = bytes(receive[start:end]) if start < end else b""
 
     def _begin_frame(self, size: int, received: memoryview) -> None:
         count = len(received)
@@ -274,13 +276,13 @@ class Connection(asyncio.BufferedProtocol):
     def _enqueue(self, frame: Buffer) -> None:
         link = self._service.link
         delay_s = 0.0 if link is None else link.to_broker_s(len(frame) + _SIZE.size)
-        if delay_s > 0 or self._arriving:
-            self._arriving.put(frame, len(frame), delay_s)
+        if delay_s > 0 or self._incoming:
+            self._incoming.put(frame, len(frame), delay_s)
         else:
             self._waiting.append(frame)
             self._waiting_bytes += len(frame)
 
-    def _arrived(self, frame: Buffer) -> None:
+    def _on_incoming(self, frame: Buffer) -> None:
         """Process a frame that has arrived over the slow link."""
         self._waiting.append(frame)
         self._waiting_bytes += len(frame)
@@ -296,7 +298,7 @@ class Connection(asyncio.BufferedProtocol):
                 self._waiting
                 and self._exchange is None
                 and not self._writing_paused
-                and self._leaving.bytes_held < _LEAVING_BYTES_MAX
+                and self._outgoing.bytes_held < _OUTGOING_BYTES_MAX
                 and self._mute_timer is None
             ):
                 frame = self._waiting.popleft()
@@ -306,18 +308,18 @@ class Connection(asyncio.BufferedProtocol):
             self._processing = False
         if self._transport is None or self._closed:
             return
-        if self._ends_when_answered and not (self._arriving or self._waiting or self._exchange):
-            self._close_gently()
+        if self._ends_when_answered and not (self._incoming or self._waiting or self._exchange):
+            self._close_after_answers()
             return
-        if self._waiting or self._arriving or self._frame is not None or self._held:
+        if self._waiting or self._incoming or self._frame is not None or self._held:
             self._note_memory()
         if self._reading_paused or self._waiting or self._held:
             self.update_reading()
 
     def _bytes_waiting(self) -> int:
         """Return the bytes held by frames that are delayed by the link or wait for processing."""
-        count = len(self._waiting) + len(self._arriving)
-        return self._waiting_bytes + self._arriving.bytes_held + _WAITING_FRAME_BYTES * count
+        count = len(self._waiting) + len(self._incoming)
+        return self._waiting_bytes + self._incoming.bytes_held + _WAITING_FRAME_BYTES * count
 
     def _note_memory(self) -> None:
         held = self._bytes_waiting()
@@ -352,8 +354,8 @@ class Connection(asyncio.BufferedProtocol):
         try:
             header = codec.parse_header(frame)
             request = codec.decode(header.api_key, header.api_version, frame[header.body_at :])
-        except ClientError as nonsense:
-            self.refuse(str(nonsense))
+        except ClientError as error:
+            self.refuse(str(error))
             return
         self._requests += 1
         if service.observer is not None:
@@ -385,7 +387,7 @@ class Connection(asyncio.BufferedProtocol):
         if transport is None:
             return True
         if step.failure is not None:
-            self._fail(transport, step)
+            self._fail_authentication(transport, step)
             return True
         self._write(transport, step.answer)
         if authenticator.principal is not None:
@@ -393,11 +395,11 @@ class Connection(asyncio.BufferedProtocol):
             self._contexts.clear()
         return True
 
-    def _fail(self, transport: asyncio.Transport, step: AuthenticationStep) -> None:
+    def _fail_authentication(self, transport: asyncio.Transport, step: AuthenticationStep) -> None:
         """Refuse a client that failed to authenticate, after a delay that slows its retries."""
         self._listener.log_refusal(self._peer, f"failed authentication: {step.failure}")
         self._closed = True
-        self._forget()
+        self._release()
         sasl = self._service.security.sasl
         delay_ms = sasl.failure_delay_ms if sasl is not None and step.is_delayed else 0
 
@@ -405,7 +407,7 @@ class Connection(asyncio.BufferedProtocol):
             self._failure_timer = None
             if step.answer:
                 self._write(transport, step.answer)
-            self._end_after_answers(transport)
+            self._close_transport_after_answers(transport)
 
         if not delay_ms:
             end()
@@ -431,9 +433,9 @@ class Connection(asyncio.BufferedProtocol):
         if isinstance(response, BaseException):
             if isinstance(response, ClosingAnswer):
                 self._send(exchange, response.response, 0)
-                self._close_gently()
+                self._close_after_answers()
             else:
-                self._close_for(response)
+                self._close_on_error(response)
             return
         if type(response) is not Throttled:
             self._answer(exchange, response, 0)
@@ -487,7 +489,7 @@ class Connection(asyncio.BufferedProtocol):
                 throttle_ms,
             )
         except Exception as error:
-            self._close_for(error)
+            self._close_on_error(error)
             return
         transport = self._transport
         if transport is None:
@@ -500,14 +502,14 @@ class Connection(asyncio.BufferedProtocol):
         link = self._service.link
         size = sum(map(len, parts)) if link is not None else 0
         delay_s = 0.0 if link is None else link.to_client_s(size)
-        if delay_s > 0 or self._leaving:
-            self._leaving.put(parts, size, delay_s)
+        if delay_s > 0 or self._outgoing:
+            self._outgoing.put(parts, size, delay_s)
         elif len(parts) == 1:
             transport.write(parts[0])
         else:
             transport.writelines(parts)
 
-    def _left(self, parts: Sequence[Buffer] | None) -> None:
+    def _on_outgoing(self, parts: Sequence[Buffer] | None) -> None:
         """Write an answer that has passed the slow link, or close the connection for None."""
         transport = self._transport
         if transport is None:
@@ -518,10 +520,10 @@ class Connection(asyncio.BufferedProtocol):
         transport.writelines(parts)
         self._process()
 
-    def _end_after_answers(self, transport: asyncio.Transport) -> None:
+    def _close_transport_after_answers(self, transport: asyncio.Transport) -> None:
         """Close the connection once the answers written before have passed the slow link."""
-        if self._leaving:
-            self._leaving.put(None, 0, 0.0)
+        if self._outgoing:
+            self._outgoing.put(None, 0, 0.0)
         else:
             transport.close()
 
@@ -554,17 +556,17 @@ class Connection(asyncio.BufferedProtocol):
         elif self._closed:
             return
         self._closed = True
-        self._forget()
-        self._leaving.clear()
+        self._release()
+        self._outgoing.clear()
         if self._transport is not None:
             cut(self._transport)
 
-    def _close_gently(self) -> None:
+    def _close_after_answers(self) -> None:
         """Close the connection once all answers written before have been sent."""
         self._closed = True
-        self._forget()
+        self._release()
         if self._transport is not None:
-            self._end_after_answers(self._transport)
+            self._close_transport_after_answers(self._transport)
 
     def refuse(self, reason: str) -> None:
         """Close the connection and log the reason."""
@@ -572,23 +574,23 @@ class Connection(asyncio.BufferedProtocol):
             self._listener.log_refusal(self._peer, reason)
             self.close()
 
-    def _close_for(self, error: BaseException) -> None:
+    def _close_on_error(self, error: BaseException) -> None:
         if isinstance(error, KafkaError | Disconnected):
-            logger.debug("%s: closed instead of an answer: %s", self.name, error)
+            logger.debug("%s: closed the connection instead of answering: %s", self.name, error)
         else:
             self._listener.bounded_log.log(
                 logging.ERROR, "%s: the request failed", self.name, exc_info=error
             )
         self.close()
 
-    def _forget(self) -> None:
+    def _release(self) -> None:
         """Drop all that the connection holds: frames, the request in processing, timers."""
         self._exchange = None
-        self._arriving.clear()
+        self._incoming.clear()
         self._waiting.clear()
         self._waiting_bytes = 0
         self._frame = None
-        self._rest = b""
+        self._partial_frame = b""
         if self._held:
             self._held = 0
             self._service.memory.note(self, 0)
@@ -605,14 +607,14 @@ class Connection(asyncio.BufferedProtocol):
             return
         idle_s = loop.time() - self._last_active_s
         if idle_s >= idle_max_s and self._exchange is None:
-            if self._rest or self._frame is not None or not self._requests:
+            if self._partial_frame or self._frame is not None or not self._requests:
                 self.refuse(f"no complete request within {self._service.idle_ms} ms")
             else:
                 logger.debug("%s: idle for %d ms, closed", self.name, self._service.idle_ms)
                 self.close()
             return
-        left_s = idle_max_s - idle_s if idle_s < idle_max_s else idle_max_s
-        self._idle_timer = loop.call_later(left_s, self._watch_idleness)
+        remaining_s = idle_max_s - idle_s if idle_s < idle_max_s else idle_max_s
+        self._idle_timer = loop.call_later(remaining_s, self._watch_idleness)
 
 
 def _address_text(address: Any) -> str:

@@ -55,9 +55,10 @@ def _add_partitions(
     return transactions.AddPartitionsToTxnResponse(
         tuple(
             transactions.AddPartitionsToTxnResult(
-                asked.transactional_id, tuple((name, error) for name in asked.partitions)
+                one.transactional_id,
+                tuple((name, error) for name in one.partitions),
             )
-            for asked in request.transactions
+            for one in request.transactions
         ),
         error,
     )

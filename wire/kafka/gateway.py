@@ -105,7 +105,7 @@ class Gateway:
         broker = self._broker(broker_id)
         return None if broker is None else broker.security
 
-    def _asker(self, client: str, respond: Respond) -> ClientRequest:
+    def _sender(self, client: str, respond: Respond) -> ClientRequest:
         return ClientRequest(client, TCP_CLIENTS, respond, is_carried_elsewhere=False)
 
     def _client_of(self, connection_name: str, request: object, context: RequestContext) -> str:
@@ -129,8 +129,8 @@ class Gateway:
             respond, runtime.cause = operation.end, operation.number
         correlation = runtime.next_correlation()
         target = broker_name(broker_id)
-        asker = self._asker(client, respond)
-        runtime.network.send(asker, target, request, correlation, context)
+        sender = self._sender(client, respond)
+        runtime.network.send(sender, target, request, correlation, context)
         runtime.cause = before
 
     def _broker(self, broker_id: int) -> Broker | None:

@@ -36,11 +36,11 @@ def parsed_when_handled(api: Api, body: Buffer, call: ApiCall) -> object:
 @functools.cache
 def _reader(api: Api, version: int) -> Reader:
     make, selected, _ = api.reads
-    makers: dict[str, Maker] = {"topics": _or_none, "partitions": _or_none, "topic": _named}
+    makers: dict[str, Maker] = {"topics": _or_empty, "partitions": _or_empty, "topic": _named}
     return reader(with_nulls(message(api.key, "request")), version, make, selected, makers)
 
 
-def _or_none(array: tuple[Any, ...] | None) -> tuple[Any, ...]:
+def _or_empty(array: tuple[Any, ...] | None) -> tuple[Any, ...]:
     return array or ()
 
 

@@ -29,45 +29,45 @@ class PacedQueue(Generic[T]):
     way.
     """
 
-    __slots__ = ("_loop", "_take", "_timer", "_under_way", "bytes_held")
+    __slots__ = ("_in_transit", "_loop", "_on_arrival", "_timer", "bytes_held")
 
-    def __init__(self, loop: asyncio.AbstractEventLoop, take: Callable[[T], object]) -> None:
-        """``take`` is called with each item when it arrives."""
+    def __init__(self, loop: asyncio.AbstractEventLoop, on_arrival: Callable[[T], object]) -> None:
+        """``on_arrival`` is called with each item when it arrives."""
         self._loop = loop
-        self._take = take
-        self._under_way: deque[tuple[float, int, T]] = deque()
+        self._on_arrival = on_arrival
+        self._in_transit: deque[tuple[float, int, T]] = deque()
         self._timer: asyncio.TimerHandle | None = None
         self.bytes_held: int = 0
         """Bytes of all items on their way."""
 
     def __len__(self) -> int:
-        return len(self._under_way)
+        return len(self._in_transit)
 
     def put(self, item: T, size: int, delay_s: float) -> None:
         """Deliver an item of ``size`` bytes after a delay, and after all items before it."""
         due_s = self._loop.time() + delay_s
-        self._under_way.append((due_s, size, item))
+        self._in_transit.append((due_s, size, item))
         self.bytes_held += size
         if self._timer is None:
-            self._timer = self._loop.call_at(due_s, self._arrive)
+            self._timer = self._loop.call_at(due_s, self._deliver)
 
     def clear(self) -> None:
         """Discard all items on their way."""
-        self._under_way.clear()
+        self._in_transit.clear()
         self.bytes_held = 0
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
 
-    def _arrive(self) -> None:
-        under_way = self._under_way
+    def _deliver(self) -> None:
+        in_transit = self._in_transit
         # Timers have a resolution of a millisecond; items due by now are delivered together.
         now_s = self._loop.time()
-        while under_way:
-            due_s, size, item = under_way[0]
+        while in_transit:
+            due_s, size, item = in_transit[0]
             if due_s > now_s:
                 break
-            under_way.popleft()
+            in_transit.popleft()
             self.bytes_held -= size
-            self._take(item)
-        self._timer = self._loop.call_at(under_way[0][0], self._arrive) if under_way else None
+            self._on_arrival(item)
+        self._timer = self._loop.call_at(in_transit[0][0], self._deliver) if in_transit else None

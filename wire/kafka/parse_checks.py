@@ -39,14 +39,14 @@ def _check_produce(request: ProduceRequest | SplitRequest, version: int) -> None
         if records is None:
             raise ClientError(f"there are no records for {entry.topic_partition}")
         if version >= _FIRST_WITH_BATCHES_ONLY and not _is_one_batch(records):
-            raise ClientError(f"there is not exactly one batch for {entry.topic_partition}")
+            raise ClientError(f"expected exactly one batch for {entry.topic_partition}")
 
 
 def _is_one_batch(records: Readable) -> bool:
     if len(records) < _BATCH_HEADER_BYTES or records[_MAGIC_AT] != 2:
         return False
-    left = len(records) - _size_of_first(records)
-    return left >= 0 and (left <= _MAGIC_AT or left < _size_of_first(records[-left:]))
+    rest = len(records) - _size_of_first(records)
+    return rest >= 0 and (rest <= _MAGIC_AT or rest < _size_of_first(records[-rest:]))
 
 
 def _size_of_first(records: Readable) -> int:
@@ -59,12 +59,12 @@ def _check_isolation(
 ) -> None:
     """Refuse an unknown isolation level, for which decoding gives a ``CodecAnswer``."""
     if isinstance(request, CodecAnswer):
-        raise ClientError("there is no such isolation level")
+        raise ClientError("unknown isolation level")
 
 
 def _check_coordinator_type(request: FindCoordinatorRequest, _version: int) -> None:
     if request.key_type not in _COORDINATOR_TYPES:
-        raise ClientError(f"there is no coordinator of type {request.key_type}")
+        raise ClientError(f"unknown coordinator type {request.key_type}")
 
 
 def _check_resource_types(
@@ -72,7 +72,7 @@ def _check_resource_types(
 ) -> None:
     for resource, _ in request.resources:
         if resource.type < 0:
-            raise ClientError(f"there is no resource of type {resource.type}")
+            raise ClientError(f"unknown resource type {resource.type}")
 
 
 def _check_topic_configs(request: CreateTopicsRequest, _version: int) -> None:

@@ -28,11 +28,11 @@ def last_of_each(entries: Sequence[_T], key: Callable[[_T], object] = by_partiti
     """Return the entries without those that a later entry of the same key overrides."""
     if len(entries) < 2:
         return entries
-    found = {key(entry): entry for entry in entries}
-    return entries if len(found) == len(entries) else tuple(found.values())
+    last_entries = {key(entry): entry for entry in entries}
+    return entries if len(last_entries) == len(entries) else tuple(last_entries.values())
 
 
-def _itself(entry: _T) -> _T:
+def _identity(entry: _T) -> _T:
     return entry
 
 
@@ -55,8 +55,8 @@ def _collect_old_commit(request: Any, version: int) -> Any:
 
 def _collect_transaction(request: Any, _version: int) -> Any:
     transactions = (
-        replace(asked, partitions=tuple(dict.fromkeys(asked.partitions)))
-        for asked in request.transactions
+        replace(transaction, partitions=tuple(dict.fromkeys(transaction.partitions)))
+        for transaction in request.transactions
     )
     return replace(request, transactions=tuple(transactions))
 
@@ -70,8 +70,8 @@ def collectors(flags: Behaviour) -> dict[int, Collector]:
     collecting: tuple[tuple[int, bool, Collector], ...] = (
         (1, not flags.fetches_parsed_when_handled, _PARTITIONS),
         (8, flags.repeated_old_commits_answered_once, _collect_old_commit),
-        (15, not flags.describe_groups_generated, _collecting("group_ids", _itself)),
-        (20, not flags.delete_topics_generated, _collecting("topics", _itself)),
+        (15, not flags.describe_groups_generated, _collecting("group_ids", _identity)),
+        (20, not flags.delete_topics_generated, _collecting("topics", _identity)),
         (23, not flags.epoch_offsets_generated, _PARTITIONS),
         (24, flags.repeated_transaction_partitions_answered_once, _collect_transaction),
         (32, not flags.describe_configs_generated, _RESOURCES),

@@ -74,7 +74,7 @@ class BrokerService:
         self._topic_names = BrokerTopicNames(backend, broker_id)
         self._has_consumer_groups = has_consumer_groups
         self._codec: Codec | None = None
-        self.connection_delay_ms: Callable[[str], int] = _taken_at_once
+        self.connection_delay_ms: Callable[[str], int] = _no_delay_ms
         """Returns the milliseconds after which a new connection from an address is closed; 0 to
         accept it."""
         self.memory: RequestMemory = RequestMemory(loop, queued_bytes_max)
@@ -98,7 +98,7 @@ class BrokerService:
 
     def limit_connections(self, delay_ms: Callable[[str], int] | None) -> None:
         """Set ``connection_delay_ms``; None accepts all connections."""
-        self.connection_delay_ms = _taken_at_once if delay_ms is None else delay_ms
+        self.connection_delay_ms = _no_delay_ms if delay_ms is None else delay_ms
 
     def next_connection_index(self) -> int:
         if not self._connection_count:
@@ -107,6 +107,6 @@ class BrokerService:
         return self._connection_count - 1
 
 
-def _taken_at_once(_address: str) -> int:
+def _no_delay_ms(_address: str) -> int:
     """Accept every connection, as there is no quota."""
     return 0

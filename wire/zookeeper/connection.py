@@ -108,7 +108,7 @@ class ZooKeeperConnection(asyncio.Protocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         if not self._is_over and self._frames:
-            self._log_nonsense(
+            self._log_refusal(
                 f"the connection ended inside a frame, after {len(self._frames)} bytes of it"
             )
         self._transport = None
@@ -208,7 +208,7 @@ class ZooKeeperConnection(asyncio.Protocol):
             self._send_call(call)
         else:
             self._calls.append(call)
-            self._answer_own_calls()
+            self._answer_local_calls()
 
     def _send_call(self, call: Call) -> None:
         link = self._link
@@ -226,14 +226,14 @@ class ZooKeeperConnection(asyncio.Protocol):
         self._sent = number + 1
         link.send(Ping(link.connection_id, number, self._session_id))
 
-    def _answer_own_calls(self) -> None:
+    def _answer_local_calls(self) -> None:
         """Answer calls that need no server, once all calls before them are answered."""
         calls = self._calls
         while calls and calls[0].request is None:
             call = calls.popleft()
             self._write(encode_reply(call.xid, self._zxid, call.code))
             if call.opcode == AUTH and call.code:
-                self.refuse("an authentication scheme that is not known", flush=True)
+                self.refuse("unknown authentication scheme", flush=True)
                 return
 
     # Messages of the server.
@@ -267,7 +267,7 @@ class ZooKeeperConnection(asyncio.Protocol):
             invariant(calls and calls[0].xid == packet.xid, "answers come in the order of calls")
             self._zxid = max(self._zxid, packet.response.zxid)
             self._write(encode_response(calls.popleft(), packet.response))
-            self._answer_own_calls()
+            self._answer_local_calls()
             if self._frames or self._reading_paused:
                 self._process()
 
@@ -311,10 +311,10 @@ class ZooKeeperConnection(asyncio.Protocol):
     def refuse(self, reason: str, *, flush: bool = False) -> None:
         """Close the connection and log the reason."""
         if not self._is_over:
-            self._log_nonsense(reason)
+            self._log_refusal(reason)
             self._finish(flush=flush)
 
-    def _log_nonsense(self, reason: str) -> None:
+    def _log_refusal(self, reason: str) -> None:
         self._listener.log_refusal(self._peer, reason)
 
     def _finish(self, *, flush: bool = False) -> None:

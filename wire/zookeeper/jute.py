@@ -75,7 +75,7 @@ class JuteReader:
         """Position of the next byte to read; 0 <= at <= len(data)."""
 
     @property
-    def left(self) -> int:
+    def remaining(self) -> int:
         return len(self.data) - self.at
 
     def unpack(self, layout: Struct) -> tuple[Any, ...]:
@@ -90,8 +90,8 @@ class JuteReader:
         return self.unpack(_INT64)[0]  # type: ignore[no-any-return]
 
     def boolean(self) -> bool:
-        if self.left < 1:
-            raise ClientError("it ends before a boolean")
+        if self.remaining < 1:
+            raise ClientError("truncated before a boolean")
         self.at += 1
         return self.data[self.at - 1] != 0
 
@@ -100,8 +100,8 @@ class JuteReader:
         length = self.int32()
         if length == -1:
             return None
-        if not 0 <= length <= self.left:
-            raise ClientError(f"a buffer of {length} bytes in {self.left}")
+        if not 0 <= length <= self.remaining:
+            raise ClientError(f"a buffer of {length} bytes with {self.remaining} remaining")
         start = self.at
         self.at = start + length
         return self.data[start : self.at]
@@ -112,8 +112,8 @@ class JuteReader:
 
     def vector(self, element: Callable[[], Any]) -> tuple[Any, ...]:
         count = self.int32()
-        if not -1 <= count <= self.left:
-            raise ClientError(f"a vector of {count} elements in {self.left} bytes")
+        if not -1 <= count <= self.remaining:
+            raise ClientError(f"a vector of {count} elements with {self.remaining} bytes remaining")
         return tuple([element() for _ in range(count)])
 
     def acl(self) -> tuple[int, str, str]:
@@ -152,11 +152,11 @@ class Connect:
             self.session_id: int = session_id
             self.password: bytes = reader.buffer() or b""
         except (StructError, ClientError):
-            raise ClientError(f"{len(frame)} bytes that are no connect request") from None
+            raise ClientError(f"a frame of {len(frame)} bytes is not a connect request") from None
         if version != 0:
-            raise ClientError(f"protocol version {version}; only 0 is known")
+            raise ClientError(f"protocol version {version} is not supported; only 0 is")
         # Clients before 3.4 do not send the flag and do not expect it in the answer.
-        self.offers_read_only: bool = reader.left > 0
+        self.offers_read_only: bool = reader.remaining > 0
 
     @property
     def is_authentic(self) -> bool:
@@ -181,7 +181,9 @@ class Call:
         try:
             xid, opcode = reader.unpack(_CALL)
         except StructError:
-            raise ClientError(f"a request of {len(frame)} bytes") from None
+            raise ClientError(
+                f"a request of {len(frame)} bytes is too short for a header"
+            ) from None
         self.xid: int = xid
         self.opcode: int = opcode
         if opcode in NOT_MODELLED:
@@ -269,7 +271,7 @@ def _decode_multi(call: Call, reader: JuteReader) -> None:
             break
         decode = _OPERATION_DECODERS.get(opcode)
         if decode is None:
-            raise ClientError(f"opcode {opcode} inside a multi")
+            raise ClientError(f"opcode {opcode} is not allowed inside a multi")
         call.request = None
         decode(call, reader)
         opcodes.append(opcode)

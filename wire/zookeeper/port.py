@@ -39,21 +39,21 @@ class ZooKeeperPort(Resident):
         self.is_paced_elsewhere = self.is_carried_elsewhere = False
         self._runtime = runtime
         self._server_name = server_name
-        self._server_told = False  # True if the server knows of this connection
+        self._is_known_to_server = False  # True if the server knows of this connection
         self._on_message = on_message
         self._on_lost = on_lost
         runtime.network.add(self)
 
     def send(self, message: Any) -> None:
         """Send the server a message of ``zkfake.messages``."""
-        self._server_told = True
+        self._is_known_to_server = True
         self._runtime.network.send(self, self._server_name, message)
 
     def close(self) -> None:
         """Leave the network, and notify the server if it knows of the connection. Idempotent."""
         if self.stopped:
             return
-        if self._server_told:
+        if self._is_known_to_server:
             self.send(ConnectionClosed(self.connection_id))
         self.blocked = self.stopped = True
         self._runtime.network.remove(self)
@@ -63,13 +63,13 @@ class ZooKeeperPort(Resident):
     def receive(self, delivery: Delivery) -> None:
         message = delivery.message
         if isinstance(message, ConnectionClosed):
-            self._server_told = False
+            self._is_known_to_server = False
         self._on_message(message)
 
     def peer_lost(self, machine: str, names: frozenset[str]) -> None:
         """Handle the death of a process; if it was the server, the connection is lost."""
         if self._server_name in names and not self.stopped:
-            self._server_told = False
+            self._is_known_to_server = False
             self._on_lost()
 
     def hand_over(self, item: Any) -> None:

@@ -370,7 +370,7 @@ def test_an_acl_of_the_unknown_kind_is_refused_and_of_no_kind_is_unknown(
     }.get((key, field), field)
     kind = "resourceType" if key == CREATE_ACLS else "resourceTypeFilter"
     good = {kind: 2, "operation": 3, "permissionType": 3}
-    with pytest.raises(ClientError, match="unknown kind"):
+    with pytest.raises(ClientError, match="kind UNKNOWN"):
         asked(key, 1, **{array: [good, {**good, name: 0}]})
     request = asked(key, 1, **{array: [{**good, name: 99}]})
     (found,) = request.acls if key == CREATE_ACLS else request.filters

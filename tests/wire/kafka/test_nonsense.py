@@ -56,7 +56,7 @@ NONSENSE = {
     ),
     "huge array": (
         frame(header(3, 1, struct.pack(">i", 2**31 - 1))),
-        "an array of 2147483647 elements in 0 bytes",
+        "an array of 2147483647 elements with 0 bytes remaining",
     ),
     "endless varint": (frame(header(3, 9, b"\0" + b"\xff" * 9)), "a varint of more than 5"),
 }

@@ -153,4 +153,4 @@ async def test_refused_connections_are_logged_at_a_bounded_rate(
     wire.listener.bounded_log.end_period()
     lines = [r.getMessage() for r in caplog.records if r.levelno == logging.WARNING]
     assert len(lines) == 6
-    assert lines[-1] == "broker 7: 7 more lines like the last ones were left out"
+    assert lines[-1] == "broker 7: 7 more lines like the last ones were suppressed"

@@ -27,10 +27,10 @@ NONSENSE = {
     "over the limit": (struct.pack(">i", 0x100000), "jute.maxbuffer is 1048575"),
     "HTTP": (b"GET / HTTP/1.1\r\nHost: x\r\n\r\n", "a frame of 1195725856 bytes"),
     "four letters": (b"ruok", "a frame of 1920298859 bytes"),
-    "empty frame": (struct.pack(">i", 0), "0 bytes that are no connect request"),
+    "empty frame": (struct.pack(">i", 0), "a frame of 0 bytes is not a connect request"),
     "another version": (
         struct.pack(">iiqiqi", 28, 3, 0, 0, 0, -1),
-        "protocol version 3; only 0 is known",
+        "protocol version 3 is not supported; only 0 is",
     ),
     "unknown opcode": (connect_frame() + struct.pack(">iii", 8, 1, 4711), "opcode 4711 is unknown"),
     "bad body": (connect_frame() + struct.pack(">iii", 8, 1, 3), "opcode 3 that cannot be decoded"),

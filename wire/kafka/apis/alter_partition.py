@@ -27,7 +27,7 @@ def _read(
     partitions = []
     for topic, topic_id, entries in topics:
         if call.version >= 2:
-            topic = resolved_name(call.names, topic_id)
+            topic = resolved_name(call.topic_names, topic_id)
         for number, leader_epoch, isr, isr_with_epochs, partition_epoch in entries:
             if call.version >= 3:
                 isr = tuple([member for (member,) in isr_with_epochs])
@@ -38,7 +38,7 @@ def _read(
 
 def _answered(response: AlterIsrResponse, call: ApiCall) -> tuple[ErrorCode, list[Any]]:
     topics = [
-        (topic, id_to_answer(call.names, topic), [_partition(result) for result in results])
+        (topic, id_to_answer(call.topic_names, topic), [_partition(result) for result in results])
         for topic, results in by_topic(response.partitions)
     ]
     return response.error, topics
@@ -62,7 +62,7 @@ ALTER_PARTITION = Api(
     writes(
         "[errorCode topics[topicName topicId partitions[partitionIndex errorCode leaderId "
         "leaderEpoch isr partitionEpoch]]]",
-        of=_answered,
+        convert=_answered,
     ),
 )
 """Version 1 adds the recovery state, which is always ``recovered`` without KRaft (KIP-704), 2 topic

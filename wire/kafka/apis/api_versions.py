@@ -30,7 +30,7 @@ class ApiVersionsResponse:
     """Epoch of the finalised features, from version 3 on; None without features (KIP-584)."""
 
 
-def _asked(call: ApiCall, *software: str) -> CodecAnswer:
+def _api_versions_request(call: ApiCall, *software: str) -> CodecAnswer:
     if call.version >= 3 and not all(map(_SOFTWARE.fullmatch, software)):
         return CodecAnswer(ApiVersionsResponse(ErrorCode.INVALID_REQUEST, {}))
     return CodecAnswer(ApiVersionsResponse(ErrorCode.NONE, None))
@@ -38,7 +38,7 @@ def _asked(call: ApiCall, *software: str) -> CodecAnswer:
 
 API_VERSIONS = Api(
     18,
-    reads(_asked, "call clientSoftwareName clientSoftwareVersion"),
+    reads(_api_versions_request, "call clientSoftwareName clientSoftwareVersion"),
     writes(
         "errorCode=error apiKeys=ranges[apiKey minVersion maxVersion] "
         "finalizedFeaturesEpoch=features_epoch",

@@ -48,7 +48,7 @@ DESCRIBE_USER_SCRAM_CREDENTIALS = Api(
     writes(
         "errorCode=error errorMessage results(user errorCode=error errorMessage "
         "credentialInfos=credentials[mechanism iterations])",
-        of=_described,
+        convert=_described,
     ),
 )
 """List the SCRAM credentials of users (KIP-554)."""

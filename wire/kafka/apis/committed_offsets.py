@@ -117,7 +117,7 @@ OFFSET_FETCH = Api(
         "groups(groupId topics(name partitionIndexes) memberId memberEpoch) requireStable",
         topics=_once,
     ),
-    writes(f"[{_OFFSETS} groups[groupId {_OFFSETS}]]", of=_fetched, topics=by_topic),
+    writes(f"[{_OFFSETS} groups[groupId {_OFFSETS}]]", convert=_fetched, topics=by_topic),
 )
 """Fetch the committed offsets of a group. An unknown group is no error: its offsets are -1.
 
@@ -132,8 +132,8 @@ def _txn_committed(response: TxnOffsetCommitResponse, call: ApiCall) -> TxnOffse
     """Replace COORDINATOR_LOAD_IN_PROGRESS below version 2: clients fail on it (KAFKA-7296)."""
     if call.version >= 2:
         return response
-    told = {ErrorCode.COORDINATOR_LOAD_IN_PROGRESS: ErrorCode.COORDINATOR_NOT_AVAILABLE}
-    results = [(partition, told.get(error, error)) for partition, error in response.partitions]
+    replaced = {ErrorCode.COORDINATOR_LOAD_IN_PROGRESS: ErrorCode.COORDINATOR_NOT_AVAILABLE}
+    results = [(partition, replaced.get(error, error)) for partition, error in response.partitions]
     return TxnOffsetCommitResponse(tuple(results))
 
 
@@ -146,7 +146,7 @@ TXN_OFFSET_COMMIT = Api(
         "groupInstanceId",
         topics=each_partition(_commit),
     ),
-    writes(f"topics=partitions{PARTITION_ERRORS}", of=_txn_committed, topics=by_topic),
+    writes(f"topics=partitions{PARTITION_ERRORS}", convert=_txn_committed, topics=by_topic),
 )
 """Commit offsets of a group together with a transaction.
 

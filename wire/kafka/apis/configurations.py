@@ -103,12 +103,16 @@ INCREMENTAL_ALTER_CONFIGS = Api(
 def _update_features(
     call: ApiCall, updates: tuple[tuple[str, int, bool, int], ...], timeout_ms: int, validate: bool
 ) -> UpdateFeaturesRequest:
-    is_told = call.version >= 1
-    found = [
-        FeatureUpdate(name, level, kind if is_told else SAFE_DOWNGRADE if may_fall else UPGRADE)
-        for name, level, may_fall, kind in updates
+    has_upgrade_type = call.version >= 1
+    feature_updates = [
+        FeatureUpdate(
+            name,
+            level,
+            kind if has_upgrade_type else SAFE_DOWNGRADE if allows_downgrade else UPGRADE,
+        )
+        for name, level, allows_downgrade, kind in updates
     ]
-    return UpdateFeaturesRequest(tuple(found), timeout_ms, validate)
+    return UpdateFeaturesRequest(tuple(feature_updates), timeout_ms, validate)
 
 
 UPDATE_FEATURES = Api(

@@ -50,7 +50,7 @@ CREATE_DELEGATION_TOKEN = Api(
     ),
     writes(
         f"[errorCode {_PRINCIPALS} issueTimestampMs expiryTimestampMs maxTimestampMs tokenId hmac]",
-        of=_created,
+        convert=_created,
     ),
 )
 """Create a token. Version 3 adds tokens for another owner (KIP-373)."""

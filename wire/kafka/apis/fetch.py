@@ -47,7 +47,7 @@ def _fetch(
     unresolved = False
     for topic, topic_id, entries in topics:
         if call.version >= _FIRST_WITH_IDS:
-            topic = resolved_name(call.names, topic_id)
+            topic = resolved_name(call.topic_names, topic_id)
             unresolved = unresolved or is_stand_in(topic)
         for number, offset, log_start, size, leader_epoch, last_epoch in entries:
             if leader_epoch < 0:
@@ -88,7 +88,7 @@ def _forgotten(
 ) -> tuple[TopicPartition, ...]:
     has_ids = call.version >= _FIRST_WITH_IDS
     return partitions_of(
-        (resolved_name(call.names, topic_id) if has_ids else topic, numbers)
+        (resolved_name(call.topic_names, topic_id) if has_ids else topic, numbers)
         for topic, topic_id, numbers in topics
     )
 
@@ -120,11 +120,11 @@ def _fetched(response: FetchResponse, call: ApiCall) -> tuple[Any, ...]:
     results: Sequence[FetchPartitionResponse] = response.partitions
     for one in results:
         if one.error is not _NONE:
-            results = [_known(result, version) for result in results]
+            results = [_result_for_version(result, version) for result in results]
             break
     topics: list[tuple[str | None, bytes | None, Any]] = []
     for topic, found in by_topic(results):
-        topic_id = id_to_answer(call.names, topic) if version >= _FIRST_WITH_IDS else None
+        topic_id = id_to_answer(call.topic_names, topic) if version >= _FIRST_WITH_IDS else None
         topics.append((None if topic == NULL_NAME else topic, topic_id, found))
     endpoints = None
     if response.node_endpoints:
@@ -132,7 +132,7 @@ def _fetched(response: FetchResponse, call: ApiCall) -> tuple[Any, ...]:
     return response.throttle_time_ms, response.error, response.session_id, topics, endpoints
 
 
-def _known(result: FetchPartitionResponse, version: int) -> FetchPartitionResponse:
+def _result_for_version(result: FetchPartitionResponse, version: int) -> FetchPartitionResponse:
     """Return the result as clients of this version know it: KAFKA_STORAGE_ERROR exists since
     version 6 (docs/kafka/fetch.md#errors)."""
     error = result.error
@@ -158,7 +158,7 @@ FETCH = Api(
         "logStartOffset abortedTransactions(producerId firstOffset) preferredReadReplica records "
         "divergingEpoch(epoch=leader_epoch endOffset) currentLeader[leaderId leaderEpoch])] "
         "nodeEndpoints[nodeId host port rack]]",
-        of=_fetched,
+        convert=_fetched,
     ),
 )
 """Before they are encoded here, records are converted to format v0 below version 2, to v1 below 4.

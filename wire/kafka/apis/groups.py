@@ -52,7 +52,7 @@ FIND_COORDINATOR = Api(
     writes(
         "errorCode=error errorMessage nodeId host port "
         "coordinators(key nodeId host port errorCode=error errorMessage)",
-        of=_coordinators,
+        convert=_coordinators,
     ),
 )
 """Find the broker that coordinates a group or a transactional id.
@@ -78,7 +78,7 @@ JOIN_GROUP = Api(
     writes(
         "errorCode=error generationId=generation protocolType protocolName=protocol leader "
         "skipAssignment memberId members(memberId groupInstanceId metadata)",
-        of=_joined,
+        convert=_joined,
     ),
 )
 """Join a group as a member.
@@ -118,7 +118,7 @@ LEAVE_GROUP = Api(
         "call groupId memberId members(memberId groupInstanceId reason)",
         members=each(LeavingMember),
     ),
-    writes("errorCode=error members(memberId groupInstanceId errorCode=error)", of=_left),
+    writes("errorCode=error members(memberId groupInstanceId errorCode=error)", convert=_left),
 )
 """Remove members from their group.
 
@@ -142,12 +142,12 @@ Version 3 adds static members (KIP-345), 5 protocol type and name, which are che
 
 
 def _described(response: DescribeGroupsResponse, call: ApiCall) -> DescribeGroupsResponse:
-    asked = call.request is not None and call.request.include_authorized_operations
+    is_requested = call.request is not None and call.request.include_authorized_operations
     described = (
         replace(
             group,
             authorized_operations=operations(
-                group.authorized_operations, asked and not group.error, ALL_GROUP_OPERATIONS
+                group.authorized_operations, is_requested and not group.error, ALL_GROUP_OPERATIONS
             ),
         )
         for group in response.groups
@@ -162,7 +162,7 @@ DESCRIBE_GROUPS = Api(
         "groups(errorCode=error groupId groupState=state protocolType protocolData=protocol "
         "members(memberId groupInstanceId clientId clientHost memberMetadata=metadata "
         "memberAssignment=assignment) authorizedOperations)",
-        of=_described,
+        convert=_described,
     ),
 )
 """Describe state and members of groups that this broker coordinates.

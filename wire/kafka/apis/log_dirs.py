@@ -15,7 +15,7 @@ from ..api import Api, reads, writes
 from ..topics import by_topic, partitions_of, partitions_or_all
 
 
-def _moves(dirs: tuple[Any, ...]) -> tuple[tuple[TopicPartition, str], ...]:
+def _replica_directories(dirs: tuple[Any, ...]) -> tuple[tuple[TopicPartition, str], ...]:
     return tuple([(partition, path) for path, partitions in dirs for partition in partitions])
 
 
@@ -24,7 +24,7 @@ ALTER_REPLICA_LOG_DIRS = Api(
     reads(
         AlterReplicaLogDirsRequest,
         "dirs(path topics(name partitions))",
-        dirs=_moves,
+        dirs=_replica_directories,
         topics=partitions_of,
     ),
     writes(

@@ -18,53 +18,53 @@ ALL_CLUSTER_OPERATIONS = 8096
 ALL_TOPIC_OPERATIONS = 3576
 """Bit sets of all operations on the resource type, which a broker without an authorizer answers."""
 _FIRST_WITH_IDS = 12
-_Asked = Sequence[tuple[str | None, bytes]]
+_RequestedTopics = Sequence[tuple[str | None, bytes]]
 
 
-def operations(allowed: int | None, asked: bool, all_operations: int) -> int:
+def operations(allowed: int | None, is_requested: bool, all_operations: int) -> int:
     """Return the bit set of authorized operations to answer."""
-    if not asked:
+    if not is_requested:
         return NOT_ASKED
     return all_operations if allowed is None else allowed
 
 
 def _metadata(
     call: ApiCall,
-    asked: _Asked | None,
+    requested: _RequestedTopics | None,
     may_create: bool,
     cluster_operations: bool,
     topic_operations: bool,
 ) -> MetadataRequest | CodecAnswer:
     names: tuple[str, ...] | None = None
     ids: tuple[str, ...] = ()
-    if asked is not None and (asked or call.version >= 1):
-        error = _refusal(asked, call.version)
+    if requested is not None and (requested or call.version >= 1):
+        error = _refusal(requested, call.version)
         if error is not None:
-            return CodecAnswer(_refused(asked, error))
-        ids = tuple(uuid_text(topic_id) for _, topic_id in asked if topic_id != ZERO_UUID)
+            return CodecAnswer(_refused(requested, error))
+        ids = tuple(uuid_text(topic_id) for _, topic_id in requested if topic_id != ZERO_UUID)
         # KafkaApis.handleTopicMetadataRequest looks up either names or ids.
-        names = () if ids else tuple(name or "" for name, _ in asked)
+        names = () if ids else tuple(name or "" for name, _ in requested)
     return MetadataRequest(names, may_create, ids, cluster_operations, topic_operations)
 
 
-def _refusal(asked: _Asked, version: int) -> ErrorCode | None:
+def _refusal(requested: _RequestedTopics, version: int) -> ErrorCode | None:
     """Return the error with which the whole request fails, if it does.
 
     ``KafkaApis.handleTopicMetadataRequest`` accepts ids from version 12 on, and needs names before;
     a null name among names causes a NullPointerException.
     """
-    has_ids = any(topic_id != ZERO_UUID for _, topic_id in asked)
-    has_nulls = any(name is None for name, _ in asked)
+    has_ids = any(topic_id != ZERO_UUID for _, topic_id in requested)
+    has_nulls = any(name is None for name, _ in requested)
     if version < _FIRST_WITH_IDS:
         return ErrorCode.INVALID_REQUEST if has_ids or has_nulls else None
     return ErrorCode.UNKNOWN_SERVER_ERROR if has_nulls and not has_ids else None
 
 
-def _refused(asked: _Asked, error: ErrorCode) -> MetadataResponse:
+def _refused(requested: _RequestedTopics, error: ErrorCode) -> MetadataResponse:
     """Return a response of only the topics and the error (``MetadataRequest.getErrorResponse``)."""
     topics = [
         MetadataTopic(error, name or "", False, (), "" if i == ZERO_UUID else uuid_text(i))
-        for name, i in asked
+        for name, i in requested
     ]
     return MetadataResponse((), "", -1, tuple(topics))
 
@@ -83,7 +83,7 @@ def _described(response: MetadataResponse, call: ApiCall) -> tuple[Any, ...]:
             topic.name or "" if version < _FIRST_WITH_IDS else topic.name,
             topic.topic_id,
             topic.is_internal,
-            topic.partitions if version >= 6 else _known(topic.partitions, version, alive),
+            topic.partitions if version >= 6 else _old_partitions(topic.partitions, version, alive),
             operations(topic.authorized_operations, of_topics, ALL_TOPIC_OPERATIONS),
         )
         for topic in response.topics
@@ -93,7 +93,7 @@ def _described(response: MetadataResponse, call: ApiCall) -> tuple[Any, ...]:
     return brokers, response.cluster_id or None, response.controller_id, topics, allowed
 
 
-def _known(
+def _old_partitions(
     partitions: Sequence[MetadataPartition], version: int, alive: frozenset[int]
 ) -> list[MetadataPartition]:
     """Return the partitions as old clients know them (docs/kafka/administration.md#metadata).
@@ -135,7 +135,7 @@ METADATA = Api(
         "isInternal partitions(errorCode=error partitionIndex=partition leaderId=leader "
         "leaderEpoch replicaNodes=replicas isrNodes=isr offlineReplicas) "
         "topicAuthorizedOperations] clusterAuthorizedOperations]",
-        of=_described,
+        convert=_described,
         topicId=uuid_bytes,
     ),
 )
@@ -166,8 +166,8 @@ def _cluster(response: MetadataResponse | WrongEndpointType, call: ApiCall) -> t
     """Return error and message, cluster id, controller, brokers, and operations."""
     if isinstance(response, WrongEndpointType):
         return *_refused_type(response.endpoint_type), "", -1, (), NOT_ASKED
-    asked = call.request is not None and call.request.include_cluster_authorized_operations
-    allowed = operations(response.authorized_operations, asked, ALL_CLUSTER_OPERATIONS)
+    is_requested = call.request is not None and call.request.include_cluster_authorized_operations
+    allowed = operations(response.authorized_operations, is_requested, ALL_CLUSTER_OPERATIONS)
     brokers = addresses(response.brokers, call.listener)
     return ErrorCode.NONE, None, response.cluster_id, response.controller_id, brokers, allowed
 
@@ -188,7 +188,7 @@ DESCRIBE_CLUSTER = Api(
     writes(
         "[errorCode errorMessage clusterId controllerId brokers[brokerId host port rack] "
         "clusterAuthorizedOperations]",
-        of=_cluster,
+        convert=_cluster,
     ),
 )
 """List cluster id, controller and brokers (KIP-700). Version 1 adds the type of endpoint (KIP-919).

@@ -36,9 +36,12 @@ def _listed(response: ListOffsetsResponse, call: ApiCall) -> ListOffsetsResponse
     (docs/kafka/offsets-and-epochs.md#listoffsets)."""
     if call.version >= 5:
         return response
-    new, told = ErrorCode.OFFSET_NOT_AVAILABLE, ErrorCode.LEADER_NOT_AVAILABLE
+    new_error, old_error = ErrorCode.OFFSET_NOT_AVAILABLE, ErrorCode.LEADER_NOT_AVAILABLE
     return ListOffsetsResponse(
-        tuple(replace(one, error=told) if one.error is new else one for one in response.partitions)
+        tuple(
+            replace(one, error=old_error) if one.error is new_error else one
+            for one in response.partitions
+        )
     )
 
 
@@ -53,7 +56,7 @@ LIST_OFFSETS = Api(
     writes(
         "topics=partitions[name partitions(partitionIndex=topic_partition.partition "
         "errorCode=error oldStyleOffsets timestamp offset leaderEpoch)]",
-        of=_listed,
+        convert=_listed,
         topics=by_topic,
     ),
 )

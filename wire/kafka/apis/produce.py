@@ -41,13 +41,13 @@ def _produce(
     ]
     partitions = last_of_each(named)
     request = ProduceRequest(acks, timeout_ms, tuple(partitions), transactional_id)
-    if len(partitions) > 1 and _takes_long(partitions):
+    if len(partitions) > 1 and _is_expensive(partitions):
         parts = (ProduceRequest(acks, timeout_ms, (p,), transactional_id) for p in partitions)
         return SplitRequest(tuple(parts), request, _join)
     return request
 
 
-def _takes_long(partitions: Sequence[ProducePartition]) -> bool:
+def _is_expensive(partitions: Sequence[ProducePartition]) -> bool:
     """Return whether there are, or may be after decompression, so many records that validating all
     of them at once would delay other clients noticeably."""
     compressed_bytes = record_count = 0
@@ -77,7 +77,7 @@ def _produced(response: ProduceResponse, call: ApiCall) -> tuple[Any, ...]:
     results: Sequence[ProducePartitionResponse] = response.partitions
     for one in results:
         if one.error is not _NONE or one.error_message or one.current_leader:
-            results = [_known(result, call.version) for result in results]
+            results = [_result_for_version(result, call.version) for result in results]
             break
     endpoints = None
     if response.node_endpoints:
@@ -85,7 +85,7 @@ def _produced(response: ProduceResponse, call: ApiCall) -> tuple[Any, ...]:
     return response.throttle_time_ms, by_topic(results), endpoints
 
 
-def _known(result: ProducePartitionResponse, version: int) -> ProducePartitionResponse:
+def _result_for_version(result: ProducePartitionResponse, version: int) -> ProducePartitionResponse:
     """Return the result as clients of this version know it: error 56 exists since version 4, 90 is
     never sent (docs/kafka/produce.md#answers), and a success has neither message nor leader."""
     error = result.error
@@ -109,7 +109,7 @@ PRODUCE = Api(
         "index=topic_partition.partition errorCode=error baseOffset logAppendTimeMs "
         "logStartOffset recordErrors[batchIndex batchIndexErrorMessage] errorMessage "
         "currentLeader[leaderId leaderEpoch])] nodeEndpoints[nodeId host port rack]]",
-        of=_produced,
+        convert=_produced,
     ),
 )
 """Below version 3 records have the formats v0 and v1, which the log converts when it appends them.

@@ -51,7 +51,7 @@ DESCRIBE_CLIENT_QUOTAS = Api(
     ),
     writes(
         "[errorCode errorMessage entries[entity[entityType entityName] values[key value]]]",
-        of=_described,
+        convert=_described,
     ),
 )
 """List the quotas that a filter matches."""
@@ -61,7 +61,9 @@ def _alter(
     entries: tuple[tuple[Any, tuple[tuple[str, float, bool], ...]], ...], validate_only: bool
 ) -> AlterClientQuotasRequest:
     alterations = [
-        QuotaAlteration(entity, tuple((key, None if gone else value) for key, value, gone in ops))
+        QuotaAlteration(
+            entity, tuple((key, None if remove else value) for key, value, remove in ops)
+        )
         for entity, ops in entries
     ]
     named = last_of_each(alterations, attrgetter("entity"))

@@ -105,7 +105,7 @@ DELETE_TOPICS = Api(
     reads(_delete_topics, "call topicNames topics(name topicId) timeoutMs"),
     writes(
         "[throttleTimeMs responses[name topicId errorCode errorMessage]]",
-        of=_deleted,
+        convert=_deleted,
         topicId=uuid_bytes,
     ),
 )
@@ -147,8 +147,8 @@ def _elected(response: ElectLeadersResponse, call: ApiCall) -> ElectLeadersRespo
     """Return the response; in version 0 every requested partition has the error of the whole."""
     if call.version >= 1 or response.error is ErrorCode.NONE or call.request is None:
         return response
-    asked = call.request.partitions or ()
-    results = tuple((partition, response.error, None) for partition in asked)
+    requested = call.request.partitions or ()
+    results = tuple((partition, response.error, None) for partition in requested)
     return ElectLeadersResponse(response.error, results)
 
 
@@ -162,7 +162,7 @@ ELECT_LEADERS = Api(
     writes(
         "errorCode=error replicaElectionResults=partitions"
         "[topic partitionResult[partitionId=partition errorCode errorMessage]]",
-        of=_elected,
+        convert=_elected,
         replicaElectionResults=by_topic,
     ),
 )

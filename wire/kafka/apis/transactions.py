@@ -40,7 +40,7 @@ def _fenced_before(version: int) -> Callable[[Any, ApiCall], Any]:
 INIT_PRODUCER_ID = Api(
     22,
     reads(InitProducerIdRequest, "transactionalId transactionTimeoutMs producerId producerEpoch"),
-    writes("errorCode=error producerId producerEpoch", of=_fenced_before(4)),
+    writes("errorCode=error producerId producerEpoch", convert=_fenced_before(4)),
 )
 """Get an id and an epoch for an idempotent or transactional producer.
 
@@ -57,15 +57,17 @@ def _transaction(
 
 
 def _add_partitions(
-    call: ApiCall, transactions: tuple[TransactionPartitions, ...], *only: Any
+    call: ApiCall, transactions: tuple[TransactionPartitions, ...], *v3_fields: Any
 ) -> AddPartitionsToTxnRequest:
-    return AddPartitionsToTxnRequest(transactions if call.version >= 4 else (_transaction(*only),))
+    return AddPartitionsToTxnRequest(
+        transactions if call.version >= 4 else (_transaction(*v3_fields),)
+    )
 
 
 def _added(response: AddPartitionsToTxnResponse, call: ApiCall) -> tuple[ErrorCode, Any, Any]:
     """Return error and results of transactions, and the only transaction's results before 4."""
 
-    def told(error: ErrorCode) -> ErrorCode:
+    def client_error(error: ErrorCode) -> ErrorCode:
         if error is ErrorCode.PRODUCER_FENCED and call.version < 2:
             return ErrorCode.INVALID_PRODUCER_EPOCH
         return error
@@ -73,7 +75,7 @@ def _added(response: AddPartitionsToTxnResponse, call: ApiCall) -> tuple[ErrorCo
     results = [
         (
             result.transactional_id,
-            by_topic((partition, told(error)) for partition, error in result.partitions),
+            by_topic((partition, client_error(error)) for partition, error in result.partitions),
         )
         for result in response.results
     ]
@@ -93,7 +95,7 @@ ADD_PARTITIONS_TO_TXN = Api(
     writes(
         f"[errorCode resultsByTransaction[transactionalId topicResults{_RESULTS}] "
         f"resultsByTopicV3AndBelow{_RESULTS}]",
-        of=_added,
+        convert=_added,
     ),
 )
 """Add partitions to a transaction before it writes to them.
@@ -105,14 +107,14 @@ several transactions at once, which may be verified only (KIP-890). 5 only adds 
 ADD_OFFSETS_TO_TXN = Api(
     25,
     reads(AddOffsetsToTxnRequest, "transactionalId producerId producerEpoch groupId"),
-    writes("errorCode=error", of=_fenced_before(2)),
+    writes("errorCode=error", convert=_fenced_before(2)),
 )
 """Add a group to a transaction before it commits offsets of the group."""
 
 END_TXN = Api(
     26,
     reads(EndTxnRequest, "transactionalId producerId producerEpoch committed"),
-    writes("errorCode=error", of=_fenced_before(2)),
+    writes("errorCode=error", convert=_fenced_before(2)),
 )
 """Commit or abort a transaction."""
 

@@ -19,7 +19,7 @@ class Lines:
         self.lines.append(self._indent + text)
 
     @contextlib.contextmanager
-    def deeper(self) -> Iterator[None]:
+    def indented(self) -> Iterator[None]:
         """Indent the lines that are added in this context."""
         before = self._indent
         self._indent += " "

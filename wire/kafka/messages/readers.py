@@ -19,7 +19,7 @@ from ....protocol.errors import ClientError
 from .lines import Lines
 from .selection import Selected, selection
 from .table import Field, Message, includes
-from .varints import Buffer, beyond, tagged_fields, unsigned_varint
+from .varints import Buffer, tagged_fields, too_long, unsigned_varint
 
 Maker = Callable[..., Any]
 Reader = Callable[[Buffer, Any], tuple[Any, int]]
@@ -53,7 +53,7 @@ def reader(
     source = _ReaderSource(found, version, makers)
     with source.function("read(data, call)"):
         source.line("try:")
-        with source.deeper():
+        with source.indented():
             value = source.structure(found.fields, selection(selected))
             source.line("pass")
         source.line("except IndexError: raise too_short() from None")
@@ -64,8 +64,8 @@ def reader(
     return source.namespace["read"]  # type: ignore[no-any-return]
 
 
-def _too_many(count: int, left: int) -> ClientError:
-    return ClientError(f"an array of {count} elements in {left} bytes")
+def _too_many(count: int, remaining: int) -> ClientError:
+    return ClientError(f"an array of {count} elements with {remaining} bytes remaining")
 
 
 def _too_short() -> ClientError:
@@ -89,7 +89,7 @@ class _ReaderSource(Lines):
         super().__init__()
         self.functions: list[str] = []
         self.namespace: dict[str, Any] = {
-            "beyond": beyond,
+            "too_long": too_long,
             "null": _null,
             "tagged_fields": tagged_fields,
             "too_many": _too_many,
@@ -151,7 +151,7 @@ class _ReaderSource(Lines):
         for field in tagged:
             self.line(f"{values[field.name]} = {_default(field)}")
         self.line(f"if {tags}:")
-        with self.deeper():
+        with self.indented():
             self.line(f"{tags}, at = tagged_fields(data, at - 1)")
             for field in tagged:
                 read = self._value_reader(field, inner[field.name])
@@ -198,7 +198,7 @@ class _ReaderSource(Lines):
         stop = self.new("stop")
         with self._unless_null(size, kind, target, nullable):
             self.line(f"{stop} = at + {size}")
-            self.line(f"if {stop} > end: raise beyond({size}, end - at)")
+            self.line(f"if {stop} > end: raise too_long({size}, end - at)")
             value = f"data[at:{stop}]"
             if kind == "string":
                 value = f"str({value}, 'utf-8')" if self._has_records else f"{value}.decode()"
@@ -218,7 +218,7 @@ class _ReaderSource(Lines):
             found = self.new("found")
             self.line(f"{found} = []")
             self.line(f"for _ in range({count}):")
-            with self.deeper():
+            with self.indented():
                 if element:
                     value = self.new("element")
                     self._field(Field("element", element, field.versions), value, ())
@@ -231,7 +231,7 @@ class _ReaderSource(Lines):
     def _numbers(self, code: str, count: str, target: str) -> None:
         stop = self.new("stop")
         self.line(f"{stop} = at + {Struct('>' + code).size} * {count}")
-        self.line(f"if {stop} > end: raise beyond({stop} - at, end - at)")
+        self.line(f"if {stop} > end: raise too_long({stop} - at, end - at)")
         self.line(f"{target} = unpack_from(f'>{{{count}}}{code}', data, at)")
         self.line(f"at = {stop}")
 
@@ -253,7 +253,7 @@ class _ReaderSource(Lines):
             return
         self.line(f"if {size} < 0: {target} = None")
         self.line("else:")
-        with self.deeper():
+        with self.indented():
             yield
 
     def _unpack(self, code: str, target: str) -> None:

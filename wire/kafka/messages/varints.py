@@ -31,21 +31,21 @@ def unsigned_varint(data: Buffer, at: int) -> tuple[int, int]:
 def tagged_fields(data: Buffer, at: int) -> tuple[dict[int, Buffer], int]:
     """Read the tagged fields at the end of a structure; return tag -> value, and the position after
     them."""
-    found: dict[int, Buffer] = {}
+    fields: dict[int, Buffer] = {}
     count, at = unsigned_varint(data, at)
     for _ in range(count):
         tag, at = unsigned_varint(data, at)
         size, at = unsigned_varint(data, at)
         if at + size > len(data):
-            raise beyond(size, len(data) - at)
-        found[tag] = data[at : at + size]
+            raise too_long(size, len(data) - at)
+        fields[tag] = data[at : at + size]
         at += size
-    return found, at
+    return fields, at
 
 
-def beyond(size: int, left: int) -> ClientError:
+def too_long(size: int, remaining: int) -> ClientError:
     """Return the error for a field that extends beyond the data."""
-    return ClientError(f"a field of {size} bytes where {left} are left")
+    return ClientError(f"a field of {size} bytes with {remaining} remaining")
 
 
 def encoded_varint(value: int) -> bytes:

@@ -135,7 +135,7 @@ class _WriterSource(Lines):
             for field, name in given:
                 parts = self.new("parts")
                 self.line(f"if {name} is not None:")
-                with self.deeper():
+                with self.indented():
                     self.line(f"{parts} = []; add_{parts} = {parts}.append")
                     outer, self._out = self._out, parts
                     self._field(field, name, inner[field.name])
@@ -151,10 +151,10 @@ class _WriterSource(Lines):
         codes, before = self._codes, self._values
         self._codes, self._values = codes + code, [*before, *values]
         self.line(f"if {condition}:")
-        with self.deeper():
+        with self.indented():
             self._flush()
         self.line("else:")
-        with self.deeper():
+        with self.indented():
             self._codes, self._values = codes, before
             self._flush()
             yield
@@ -223,7 +223,7 @@ class _WriterSource(Lines):
             return  # the default has no elements
         item = self.new("element")
         self.line(f"for {item} in {name}:")
-        with self.deeper():
+        with self.indented():
             if taken is None or element:
                 self._field(Field("element", element, field.versions), item, None)
                 self._flush()
@@ -236,12 +236,12 @@ class _WriterSource(Lines):
         count = self.new("count")
         self.line(f"{count} = len({name})")
         self.line(f"if {count} > {_SMALL_ARRAY_MAX}:")
-        with self.deeper():
+        with self.indented():
             self._size("i", count)
             self._flush()
             self.line(f"add_{self._out}(pack(f'>{{{count}}}i', *{name}))")
-        told = f"{count} + 1" if self._flexible else count
-        self.line(f"else: add_{self._out}(small_arrays[{count}]({told}, *{name}))")
+        encoded_count = f"{count} + 1" if self._flexible else count
+        self.line(f"else: add_{self._out}(small_arrays[{count}]({encoded_count}, *{name}))")
 
     def _sized(self, code: str, name: str) -> None:
         """Add code that writes bytes after their length."""

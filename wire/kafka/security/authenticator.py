@@ -30,11 +30,11 @@ _REAUTHENTICATION_INTERVAL_MIN_MS = 1000
 
 
 class _State(enum.Enum):
-    HANDSHAKE_OR_VERSIONS = "a handshake, or what versions there are"
-    HANDSHAKE = "a handshake"
-    AUTHENTICATE = "a token"
+    HANDSHAKE_OR_VERSIONS = "SaslHandshake or ApiVersions"
+    HANDSHAKE = "SaslHandshake"
+    AUTHENTICATE = "SaslAuthenticate, or a token without a header"
     COMPLETE = "requests"
-    WRONG_MECHANISM = "nothing: another mechanism was asked for when authenticating again"
+    WRONG_MECHANISM = "none: mechanism changed on re-authentication"
 
 
 @message
@@ -60,9 +60,9 @@ class Authenticator:
         self._mechanism = ""
         self._previous: tuple[str, str] | None = None
         """Mechanism and principal that a re-authentication must not change; None before one."""
-        self._wraps_tokens = False
+        self._uses_authenticate_requests = False
         self._expires_at_ms: int | None = None
-        self._begun_again_at_ms = 0
+        self._reauthentication_begin_ms = 0
         self.principal: str | None = None
         """Principal of the client; None until the client is authenticated."""
         self.is_token_authenticated: bool = False
@@ -79,10 +79,10 @@ class Authenticator:
         if self._state is _State.WRONG_MECHANISM:
             return self._refused_mechanism_change()
         if self._state is not _State.AUTHENTICATE:
-            return self._take_request(frame)
-        if self._wraps_tokens:
-            return self._take_wrapped_token(frame)
-        return self._take_bare_token(bytes(frame))
+            return self._handle_request(frame)
+        if self._uses_authenticate_requests:
+            return self._handle_authenticate_request(frame)
+        return self._handle_bare_token(bytes(frame))
 
     # -- sessions --------------------------------------------------------------------------------
 
@@ -92,9 +92,12 @@ class Authenticator:
             return None
         now_ms = self._settings.now_ms()
         if int.from_bytes(frame[:2], "big") == _SASL_HANDSHAKE:
-            waited_ms = now_ms - self._begun_again_at_ms
-            if not self._begun_again_at_ms or waited_ms >= _REAUTHENTICATION_INTERVAL_MIN_MS:
-                self._begun_again_at_ms = now_ms
+            waited_ms = now_ms - self._reauthentication_begin_ms
+            if (
+                not self._reauthentication_begin_ms
+                or waited_ms >= _REAUTHENTICATION_INTERVAL_MIN_MS
+            ):
+                self._reauthentication_begin_ms = now_ms
                 self._previous = (self._mechanism, self.principal or "")
                 self._state = _State.HANDSHAKE
                 return None
@@ -120,7 +123,7 @@ class Authenticator:
 
     # -- the handshake -----------------------------------------------------------------------------
 
-    def _take_request(self, frame: Buffer) -> AuthenticationStep:
+    def _handle_request(self, frame: Buffer) -> AuthenticationStep:
         try:
             header = self._codec.parse_header(frame)
             if header.api_key not in (_API_VERSIONS, _SASL_HANDSHAKE):
@@ -130,7 +133,7 @@ class Authenticator:
         except ClientError as error:
             return AuthenticationStep(failure=str(error))
         if isinstance(request, SaslHandshakeRequest):
-            return self._shake_hands(header, request)
+            return self._handle_handshake(header, request)
         if self._state is not _State.HANDSHAKE_OR_VERSIONS:
             return AuthenticationStep(failure=f"{_unexpected(header)} again", is_delayed=False)
         assert isinstance(request, CodecAnswer)
@@ -138,13 +141,13 @@ class Authenticator:
             self._state = _State.HANDSHAKE
         return AuthenticationStep(self._frame(header, request.response))
 
-    def _shake_hands(
+    def _handle_handshake(
         self, header: RequestHeader, request: SaslHandshakeRequest
     ) -> AuthenticationStep:
         settings = self._settings
         mechanism = request.mechanism
         if header.api_version >= 1:
-            self._wraps_tokens = True
+            self._uses_authenticate_requests = True
         if mechanism not in settings.mechanisms:
             error = ErrorCode.UNSUPPORTED_SASL_MECHANISM
             answer = self._frame(header, SaslHandshakeResponse(error, settings.mechanisms))
@@ -169,7 +172,7 @@ class Authenticator:
 
     # -- tokens ------------------------------------------------------------------------------------
 
-    def _take_bare_token(self, token: bytes) -> AuthenticationStep:
+    def _handle_bare_token(self, token: bytes) -> AuthenticationStep:
         server = self._server
         assert server is not None
         try:
@@ -182,7 +185,7 @@ class Authenticator:
             return AuthenticationStep(failure=str(error), is_delayed=is_delayed)
         return AuthenticationStep((len(challenge).to_bytes(4, "big") + challenge,))
 
-    def _take_wrapped_token(self, frame: Buffer) -> AuthenticationStep:
+    def _handle_authenticate_request(self, frame: Buffer) -> AuthenticationStep:
         server = self._server
         assert server is not None
         try:
@@ -201,7 +204,7 @@ class Authenticator:
         except SaslAuthenticationError as error:
             return self._refused(header, str(error), str(error))
         except SaslError as error:
-            return self._refused(header, self._told(), str(error))
+            return self._refused(header, self._public_error_text(), str(error))
         lifetime_ms = self._session_lifetime_ms(server) if server.is_complete else 0
         return AuthenticationStep(
             self._frame(
@@ -209,12 +212,12 @@ class Authenticator:
             )
         )
 
-    def _told(self) -> str:
+    def _public_error_text(self) -> str:
         """Return the error text for a client that must not learn the true reason."""
         during = ""
         if self._settings.behaviour.sasl_reauthentication:
-            again = "re-authentication" if self._previous is not None else "authentication"
-            during = f" during {again}"
+            kind = "re-authentication" if self._previous is not None else "authentication"
+            during = f" during {kind}"
         return (
             f"Authentication failed{during} due to invalid credentials with SASL mechanism "
             f"{self._mechanism}"
@@ -235,8 +238,8 @@ class Authenticator:
 
     # -- answers -----------------------------------------------------------------------------------
 
-    def _refused(self, header: RequestHeader, told: str, reason: str) -> AuthenticationStep:
-        response = SaslAuthenticateResponse(ErrorCode.SASL_AUTHENTICATION_FAILED, told)
+    def _refused(self, header: RequestHeader, public_text: str, reason: str) -> AuthenticationStep:
+        response = SaslAuthenticateResponse(ErrorCode.SASL_AUTHENTICATION_FAILED, public_text)
         return AuthenticationStep(self._frame(header, response), reason)
 
     def _illegal_state(self, header: RequestHeader, request: object) -> Sequence[Buffer]:

@@ -129,21 +129,21 @@ class CertificateAuthority:
         certificate = builder.sign(self._key, hashes.SHA256())
         self._count += 1
         stem = Path(self._folder.name) / f"{self._count}"
-        found = Certificate(
+        issued = Certificate(
             certificate.subject.rfc4514_string(),
             stem.with_suffix(".pem"),
             stem.with_suffix(".key"),
             stem.with_suffix(".p12"),
         )
-        found.certificate_path.write_bytes(_pem(certificate))
+        issued.certificate_path.write_bytes(_pem(certificate))
         key_bytes = key.private_bytes(
             serialization.Encoding.PEM,
             serialization.PrivateFormat.PKCS8,
             serialization.NoEncryption(),
         )
-        found.key_path.touch(mode=0o600)
-        found.key_path.write_bytes(key_bytes)
-        found.keystore_path.write_bytes(
+        issued.key_path.touch(mode=0o600)
+        issued.key_path.write_bytes(key_bytes)
+        issued.keystore_path.write_bytes(
             pkcs12.serialize_key_and_certificates(
                 common_name.encode(),
                 key,
@@ -152,7 +152,7 @@ class CertificateAuthority:
                 serialization.BestAvailableEncryption(STORE_PASSWORD.encode()),
             )
         )
-        return found
+        return issued
 
     def _builder(
         self, subject: x509.Name, public_key: Any, *, expired: bool

@@ -14,12 +14,12 @@ from ....protocol.errors import ErrorCode
 from ....protocol.values import uuid_bytes
 from ....protocol.versions import Behaviour
 from ....statemachines.security.authorizer import Authorizer
-from ..backend import Backend, BackendInFront, Respond
+from ..backend import Backend, InterceptingBackend, Respond
 from .permissions import Decision, Permissions, refused
-from .rules import FREE, RULES
+from .rules import RULES, UNRESTRICTED
 
 
-class GuardedBackend(BackendInFront):
+class GuardedBackend(InterceptingBackend):
     """A ``Backend`` that passes on the requests that the broker's authorizer allows."""
 
     def __init__(
@@ -34,7 +34,7 @@ class GuardedBackend(BackendInFront):
         self._authorizer_of = authorizer_of
         self._knows_topic = knows_topic
 
-    def _look_at(
+    def _intercept(
         self, broker_id: int, request: Any, context: RequestContext, respond: Respond
     ) -> tuple[Any, Respond] | None:
         decision = self._decide(broker_id, request, context)
@@ -45,7 +45,7 @@ class GuardedBackend(BackendInFront):
         return decision.request, respond if finish is None else _finishing(respond, finish)
 
     def _decide(self, broker_id: int, request: Any, context: RequestContext) -> Decision:
-        if type(request) in FREE:
+        if type(request) in UNRESTRICTED:
             return Decision(request)
         authorizer = self._authorizer_of(broker_id)
         rule = RULES.get(type(request))

@@ -43,8 +43,8 @@ class SaslSettings:
         from .sasl import OAuthBearerServer, PlainServer, ScramServer  # imported only with SASL
 
         if mechanism == PLAIN:
-            tells = self.behaviour.malformed_plain_tokens_told
-            return PlainServer(self.credentials, tells_malformed=tells)
+            explains = self.behaviour.malformed_plain_tokens_told
+            return PlainServer(self.credentials, explains_malformed=explains)
         if mechanism == OAUTHBEARER:
             return OAuthBearerServer(self.validate_token, self.wall_ms)
         checks = self.behaviour.scram_nonce_checked

@@ -90,42 +90,42 @@ def refused(request: Any, error: ErrorCode) -> Decision:
     return Decision(answer=error_response(request, error))
 
 
-def divided(
+def filter_items(
     request: Any,
-    asked: str,
-    answered: str,
+    request_field: str,
+    response_field: str,
     is_allowed: Callable[[Any], bool],
     error: ErrorCode,
-    goes_on: Any = None,
+    forwarded: Any = None,
 ) -> Decision:
-    """Decide on each item in the field ``asked``; ``answered`` is the response's field of results.
+    """Decide on each item in a field of the request; ``response_field`` holds their results.
 
-    ``goes_on`` is the request to narrow and pass on, if it is not the one that was sent.
+    ``forwarded`` is the request to narrow and pass on, if it is not the one that was sent.
     """
-    goes_on = request if goes_on is None else goes_on
-    items = getattr(request, asked)
+    forwarded = request if forwarded is None else forwarded
+    items = getattr(request, request_field)
     allowed = tuple(item for item in items if is_allowed(item))
     if len(allowed) == len(items):
-        return Decision(goes_on)
+        return Decision(forwarded)
     kept = frozenset(map(id, allowed))
-    left = tuple(item for item in items if id(item) not in kept)
-    refusal = error_response(replace(request, **{asked: left}), error)
+    refused_items = tuple(item for item in items if id(item) not in kept)
+    refusal = error_response(replace(request, **{request_field: refused_items}), error)
     if not allowed:
         return Decision(answer=refusal)
 
     def finish(response: Any) -> Any:
-        results = (*getattr(response, answered), *getattr(refusal, answered))
-        return replace(response, **{answered: results})
+        results = (*getattr(response, response_field), *getattr(refusal, response_field))
+        return replace(response, **{response_field: results})
 
-    return Decision(replace(goes_on, **{asked: allowed}), finish=finish)
+    return Decision(replace(forwarded, **{request_field: allowed}), finish=finish)
 
 
-def partitions_divided(
+def filter_partitions(
     permissions: Permissions,
     request: Any,
     operation: AclOperation,
     topic_of: Callable[[Any], str],
-    goes_on: Any = None,
+    forwarded: Any = None,
 ) -> Decision:
     """Pass on the partitions of the topics on which the client may perform the operation."""
     verdicts: dict[str, bool] = {}
@@ -137,7 +137,7 @@ def partitions_divided(
         return verdicts[topic]
 
     error = ErrorCode.TOPIC_AUTHORIZATION_FAILED
-    return divided(request, "partitions", "partitions", is_allowed, error, goes_on)
+    return filter_items(request, "partitions", "partitions", is_allowed, error, forwarded)
 
 
 def allowed_topics(

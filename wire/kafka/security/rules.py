@@ -1,6 +1,6 @@
 """The permissions that each request needs, as Kafka's ``KafkaApis`` asks its authorizer.
 
-Requests in ``FREE`` need no permission. A request in neither table is refused.
+Requests in ``UNRESTRICTED`` need no permission. A request in neither table is refused.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from .permissions import (
     Permissions,
     Rule,
     allowed_topics,
-    divided,
-    partitions_divided,
+    filter_items,
+    filter_partitions,
     refused,
 )
 
@@ -61,7 +61,7 @@ def transaction(permissions: Permissions, request: Any) -> Decision:
 
 def partitions(operation: AclOperation) -> Rule:
     def rule(permissions: Permissions, request: Any) -> Decision:
-        return partitions_divided(permissions, request, operation, topic_of)
+        return filter_partitions(permissions, request, operation, topic_of)
 
     return rule
 
@@ -92,7 +92,7 @@ def produce(permissions: Permissions, request: data.ProduceRequest) -> Decision:
         and not permissions.may_cluster(AclOperation.IDEMPOTENT_WRITE)
     ):
         return refused(request, CLUSTER_REFUSED)
-    return partitions_divided(permissions, request, AclOperation.WRITE, topic_of)
+    return filter_partitions(permissions, request, AclOperation.WRITE, topic_of)
 
 
 def fetch(permissions: Permissions, request: data.FetchRequest) -> Decision:
@@ -101,22 +101,22 @@ def fetch(permissions: Permissions, request: data.FetchRequest) -> Decision:
         if permissions.may_cluster(AclOperation.CLUSTER_ACTION):
             return Decision(request)
         return refused(request, TOPIC_REFUSED)
-    alone = replace(request, session_id=0, session_epoch=-1, forgotten=())
-    return partitions_divided(permissions, request, AclOperation.READ, topic_of, alone)
+    without_session = replace(request, session_id=0, session_epoch=-1, forgotten=())
+    return filter_partitions(permissions, request, AclOperation.READ, topic_of, without_session)
 
 
 def leader_epochs(permissions: Permissions, request: Any) -> Decision:
     if permissions.may_cluster(AclOperation.CLUSTER_ACTION):
         return Decision(request)
-    return partitions_divided(permissions, request, AclOperation.DESCRIBE, topic_of)
+    return filter_partitions(permissions, request, AclOperation.DESCRIBE, topic_of)
 
 
 def metadata(permissions: Permissions, request: data.MetadataRequest) -> Decision:
     """Hide topics that the client may not describe; refuse them if they are requested by name."""
-    behaviour_create = permissions.behaviour.topics_created_by_acl
+    may_create_by_acl = permissions.behaviour.topics_created_by_acl
     names = request.topics
-    left: tuple[str, ...] = ()
-    goes_on = request
+    refused_names: tuple[str, ...] = ()
+    forwarded = request
     if names:
         allowed = allowed_topics(permissions, AclOperation.DESCRIBE, names)
         if request.allow_auto_topic_creation and not permissions.may_cluster(AclOperation.CREATE):
@@ -124,22 +124,22 @@ def metadata(permissions: Permissions, request: data.MetadataRequest) -> Decisio
                 name
                 for name in allowed
                 if permissions.is_known_topic(name)
-                or (behaviour_create and permissions.may_topic(AclOperation.CREATE, name))
+                or (may_create_by_acl and permissions.may_topic(AclOperation.CREATE, name))
             )
-        left = tuple(name for name in dict.fromkeys(names) if name not in allowed)
-        goes_on = replace(request, topics=tuple(name for name in names if name in allowed))
+        refused_names = tuple(name for name in dict.fromkeys(names) if name not in allowed)
+        forwarded = replace(request, topics=tuple(name for name in names if name in allowed))
 
     def finish(response: data.MetadataResponse) -> data.MetadataResponse:
-        return _shown_metadata(permissions, request, response, left)
+        return _visible_metadata(permissions, request, response, refused_names)
 
-    return Decision(goes_on, finish=finish)
+    return Decision(forwarded, finish=finish)
 
 
-def _shown_metadata(
+def _visible_metadata(
     permissions: Permissions,
     request: data.MetadataRequest,
     response: data.MetadataResponse,
-    left: tuple[str, ...],
+    refused_names: tuple[str, ...],
 ) -> data.MetadataResponse:
     topics: list[data.MetadataTopic] = []
     for topic in response.topics:
@@ -150,7 +150,9 @@ def _shown_metadata(
             topics.append(data.MetadataTopic(unknown, None, False, (), topic.topic_id))
     if request.include_topic_authorized_operations:
         topics = [_with_operations(permissions, topic) for topic in topics]
-    topics += [data.MetadataTopic(TOPIC_REFUSED, name, False, (), "", None) for name in left]
+    topics += [
+        data.MetadataTopic(TOPIC_REFUSED, name, False, (), "", None) for name in refused_names
+    ]
     operations = None
     if request.include_cluster_authorized_operations:
         operations = 0
@@ -181,13 +183,13 @@ def delete_records(permissions: Permissions, request: data.DeleteRecordsRequest)
     def is_allowed(item: Any) -> bool:
         return permissions.may_topic(AclOperation.DELETE, item[0].topic)
 
-    return divided(request, "offsets", "partitions", is_allowed, TOPIC_REFUSED)
+    return filter_items(request, "offsets", "partitions", is_allowed, TOPIC_REFUSED)
 
 
 def find_coordinator(permissions: Permissions, request: data.FindCoordinatorRequest) -> Decision:
     may = permissions.may_transact if request.key_type == 1 else permissions.may_group
     error = TRANSACTION_REFUSED if request.key_type == 1 else GROUP_REFUSED
-    decision = divided(
+    decision = filter_items(
         request, "keys", "coordinators", lambda key: may(AclOperation.DESCRIBE, key), error
     )
     if decision.answer is None:
@@ -202,7 +204,7 @@ def find_coordinator(permissions: Permissions, request: data.FindCoordinatorRequ
 def offset_commit(permissions: Permissions, request: Any) -> Decision:
     if not permissions.may_group(AclOperation.READ, request.group_id):
         return refused(request, GROUP_REFUSED)
-    return partitions_divided(permissions, request, AclOperation.READ, topic_of)
+    return filter_partitions(permissions, request, AclOperation.READ, topic_of)
 
 
 def offset_fetch(permissions: Permissions, request: groups.OffsetFetchRequest) -> Decision:
@@ -222,11 +224,11 @@ def offset_fetch(permissions: Permissions, request: groups.OffsetFetchRequest) -
                 partitions=tuple(p for p in response.partitions if is_allowed(topic_of(p))),
             ),
         )
-    left = tuple(p for p in request.partitions if not is_allowed(p.topic))
-    if not left:
+    refused_items = tuple(p for p in request.partitions if not is_allowed(p.topic))
+    if not refused_items:
         return Decision(request)
-    refusals = tuple(groups.CommittedOffset(p, TOPIC_REFUSED) for p in left)
-    allowed = tuple(p for p in request.partitions if p not in left)
+    refusals = tuple(groups.CommittedOffset(p, TOPIC_REFUSED) for p in refused_items)
+    allowed = tuple(p for p in request.partitions if p not in refused_items)
     if not allowed:
         return Decision(answer=groups.OffsetFetchResponse(ErrorCode.NONE, refusals))
     return Decision(
@@ -239,11 +241,11 @@ def offset_delete(permissions: Permissions, request: groups.OffsetDeleteRequest)
     if not permissions.may_group(AclOperation.DELETE, request.group_id):
         return refused(request, GROUP_REFUSED)
     allowed = allowed_topics(permissions, AclOperation.READ, (p.topic for p in request.partitions))
-    left = tuple((p, TOPIC_REFUSED) for p in request.partitions if p.topic not in allowed)
-    kept = tuple(p for p in request.partitions if p.topic in allowed)
+    refusals = tuple((p, TOPIC_REFUSED) for p in request.partitions if p.topic not in allowed)
+    forwarded = tuple(p for p in request.partitions if p.topic in allowed)
     return Decision(
-        replace(request, partitions=kept),
-        finish=lambda response: replace(response, partitions=(*response.partitions, *left)),
+        replace(request, partitions=forwarded),
+        finish=lambda response: replace(response, partitions=(*response.partitions, *refusals)),
     )
 
 
@@ -251,7 +253,7 @@ def describe_groups(
     permissions: Permissions,
     request: groups.DescribeGroupsRequest | groups.ConsumerGroupDescribeRequest,
 ) -> Decision:
-    decision = divided(
+    decision = filter_items(
         request,
         "group_ids",
         "groups",
@@ -260,7 +262,7 @@ def describe_groups(
     )
     if decision.request is None or not request.include_authorized_operations:
         return decision
-    divide = decision.finish
+    add_refusals = decision.finish
 
     def finish(response: Any) -> Any:
         shown = tuple(
@@ -273,7 +275,7 @@ def describe_groups(
             for group in response.groups
         )
         response = replace(response, groups=shown)
-        return response if divide is None else divide(response)
+        return response if add_refusals is None else add_refusals(response)
 
     return Decision(decision.request, finish=finish)
 
@@ -303,7 +305,7 @@ def delete_groups(permissions: Permissions, request: groups.DeleteGroupsRequest)
     def is_allowed(group_id: str) -> bool:
         return permissions.may_group(AclOperation.DELETE, group_id)
 
-    return divided(request, "group_ids", "groups", is_allowed, GROUP_REFUSED)
+    return filter_items(request, "group_ids", "groups", is_allowed, GROUP_REFUSED)
 
 
 def add_partitions(
@@ -349,7 +351,7 @@ def txn_offset_commit(permissions: Permissions, request: Any) -> Decision:
 
 
 def describe_transactions(permissions: Permissions, request: Any) -> Decision:
-    return divided(
+    return filter_items(
         request,
         "transactional_ids",
         "transactions",
@@ -382,7 +384,7 @@ def topics(operation: AclOperation) -> Rule:
         def is_allowed(topic: Any) -> bool:
             return permissions.may_topic(operation, getattr(topic, "name", topic))
 
-        return divided(request, "topics", "topics", is_allowed, TOPIC_REFUSED)
+        return filter_items(request, "topics", "topics", is_allowed, TOPIC_REFUSED)
 
     return rule
 
@@ -429,13 +431,15 @@ def configs(operation: AclOperation) -> Rule:
                 return permissions.may_topic(operation, item[0].name)
             return permissions.may_cluster(operation)
 
-        decision = divided(request, "resources", "results", is_allowed, CLUSTER_REFUSED)
+        decision = filter_items(request, "resources", "results", is_allowed, CLUSTER_REFUSED)
         if decision.request is None:
             return Decision(answer=_topics_refused(decision.answer))
-        divide = decision.finish
-        if divide is None:
+        add_refusals = decision.finish
+        if add_refusals is None:
             return decision
-        return Decision(decision.request, finish=lambda response: _topics_refused(divide(response)))
+        return Decision(
+            decision.request, finish=lambda response: _topics_refused(add_refusals(response))
+        )
 
     return rule
 
@@ -443,7 +447,7 @@ def configs(operation: AclOperation) -> Rule:
 def _topics_refused(response: Any) -> Any:
     """Return the response with TOPIC_AUTHORIZATION_FAILED for refused topics."""
 
-    def mended(result: Any) -> Any:
+    def corrected(result: Any) -> Any:
         if isinstance(result, tuple):
             resource, error, text = result
             is_topic = resource.type == admin.TOPIC_RESOURCE
@@ -457,7 +461,7 @@ def _topics_refused(response: Any) -> Any:
             return replace(result, error=TOPIC_REFUSED)
         return result
 
-    return replace(response, results=tuple(map(mended, response.results)))
+    return replace(response, results=tuple(map(corrected, response.results)))
 
 
 # -- the tables ----------------------------------------------------------------------------------
@@ -514,7 +518,7 @@ RULES: dict[type, Rule] = {
 }
 """Rules by type of request."""
 
-FREE = frozenset(
+UNRESTRICTED = frozenset(
     (
         authentication.SaslHandshakeRequest,
         authentication.SaslAuthenticateRequest,

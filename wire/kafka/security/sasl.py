@@ -87,10 +87,10 @@ class PlainServer:
 
     is_token_authenticated = False
 
-    def __init__(self, credentials: Credentials, *, tells_malformed: bool) -> None:
-        """With ``tells_malformed``, a client is sent the reason why its token is malformed."""
+    def __init__(self, credentials: Credentials, *, explains_malformed: bool) -> None:
+        """With ``explains_malformed``, a client is sent the reason why its token is malformed."""
         self._credentials = credentials
-        self._tells = SaslAuthenticationError if tells_malformed else SaslError
+        self._malformed_error = SaslAuthenticationError if explains_malformed else SaslError
         self.is_complete: bool = False
         self.user: str = ""
         self.expires_at_ms: int | None = None
@@ -98,12 +98,14 @@ class PlainServer:
     def evaluate(self, token: bytes) -> bytes:
         parts = token.decode("utf-8", "replace").split("\0", 3)
         if len(parts) != 3:
-            raise self._tells(f"Invalid SASL/PLAIN response: expected 3 tokens, got {len(parts)}")
+            raise self._malformed_error(
+                f"Invalid SASL/PLAIN response: expected 3 tokens, got {len(parts)}"
+            )
         authorization_id, user, password = parts
         if not user:
-            raise self._tells("Authentication failed: username not specified")
+            raise self._malformed_error("Authentication failed: username not specified")
         if not password:
-            raise self._tells("Authentication failed: password not specified")
+            raise self._malformed_error("Authentication failed: password not specified")
         if self._credentials.password(user) != password:
             raise SaslAuthenticationError("Authentication failed: Invalid username or password")
         if authorization_id not in ("", user):
@@ -153,7 +155,7 @@ class ScramServer:
         extensions = dict(
             part.partition("=")[::2] for part in match["extensions"].split(",") if part
         )
-        credential = self._find(name, extensions.get("tokenauth", "").lower() == "true")
+        credential = self._find_credential(name, extensions.get("tokenauth", "").lower() == "true")
         if match["authzid"] not in (None, name):
             raise SaslAuthenticationError(
                 "Authentication failed: Client requested an authorization id that is different "
@@ -171,7 +173,7 @@ class ScramServer:
         self._server_first = f"r={self._nonce},s={salt},i={credential.iterations}"
         return self._server_first
 
-    def _find(self, name: str, by_token: bool) -> ScramCredential:
+    def _find_credential(self, name: str, by_token: bool) -> ScramCredential:
         self.is_token_authenticated = by_token
         if by_token:
             token = self._credentials.delegation_token(self._mechanism, name)
@@ -227,17 +229,17 @@ class OAuthBearerServer:
             raise SaslAuthenticationError(self._refusal)
         authorization_id, value = _bearer_token(token.decode("utf-8", "replace"))
         try:
-            found = self._validate(value, self._wall_ms())
+            bearer_token = self._validate(value, self._wall_ms())
         except TokenRefused as refused:
             scope = f', "scope":"{refused.scope}"' if refused.scope is not None else ""
             self._refusal = f'{{"status":"{refused.status}"{scope}}}'
             return self._refusal.encode()
-        if authorization_id not in ("", found.user):
+        if authorization_id not in ("", bearer_token.user):
             raise SaslAuthenticationError(
                 f"Authentication failed: Client requested an authorization id ({authorization_id}) "
-                f"that is different from the token's principal name ({found.user})"
+                f"that is different from the token's principal name ({bearer_token.user})"
             )
-        self.user, self.expires_at_ms = found.user, found.expires_at_ms
+        self.user, self.expires_at_ms = bearer_token.user, bearer_token.expires_at_ms
         self.is_complete = True
         return b""
 
@@ -252,9 +254,10 @@ def _bearer_token(text: str) -> tuple[str, str]:
     auth = pairs.get("auth")
     if auth is None:
         raise SaslError("Invalid OAUTHBEARER client first message: 'auth' not specified")
-    found = _AUTH.fullmatch(auth)
-    if found is None:
+    authorization = _AUTH.fullmatch(auth)
+    if authorization is None:
         raise SaslError("Invalid OAUTHBEARER client first message: invalid 'auth' format")
-    if found["scheme"].lower() != "bearer":
-        raise SaslError(f"Invalid scheme in OAUTHBEARER client first message: {found['scheme']}")
-    return match["authzid"] or "", found["token"]
+    if authorization["scheme"].lower() != "bearer":
+        scheme = authorization["scheme"]
+        raise SaslError(f"Invalid scheme in OAUTHBEARER client first message: {scheme}")
+    return match["authzid"] or "", authorization["token"]

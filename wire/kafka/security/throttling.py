@@ -28,7 +28,7 @@ from ....protocol.security.quotas import CONSUMER_BYTE_RATE, PRODUCER_BYTE_RATE
 from ....protocol.values import uuid_bytes
 from ....protocol.versions import behaviour
 from ....statemachines.security.client_quotas import ClientQuotas
-from ..backend import Backend, BackendInFront, Respond, Throttled
+from ..backend import Backend, InterceptingBackend, Respond, Throttled
 from ..error_responses import error_response
 
 _Item = TypeVar("_Item")
@@ -36,7 +36,7 @@ _STRICT_FROM = {CreateTopicsRequest: 6, DeleteTopicsRequest: 5, CreatePartitions
 """First versions in which clients understand THROTTLING_QUOTA_EXCEEDED (KIP-599)."""
 
 
-class ThrottlingBackend(BackendInFront):
+class ThrottlingBackend(InterceptingBackend):
     """A ``Backend`` that measures the usage of clients, and throttles them."""
 
     def __init__(
@@ -53,7 +53,7 @@ class ThrottlingBackend(BackendInFront):
         self._now_ms = now_ms
         self._partitions_of = partitions_of
 
-    def _look_at(
+    def _intercept(
         self, broker_id: int, request: Any, context: RequestContext, respond: Respond
     ) -> tuple[Any, Respond] | None:
         if isinstance(request, ProduceRequest):
@@ -85,7 +85,7 @@ class ThrottlingBackend(BackendInFront):
 
         return answer
 
-    def _both(self, bytes_ms: int, request_ms: int) -> int:
+    def _combined_wait_ms(self, bytes_ms: int, request_ms: int) -> int:
         """Combine the milliseconds to wait because of bytes and because of request time."""
         if self._behaviour.throttled_after_answers:
             return max(bytes_ms, request_ms)
@@ -100,7 +100,7 @@ class ThrottlingBackend(BackendInFront):
 
     # -- bytes ---------------------------------------------------------------------------------
 
-    def _use(self, name: str, context: RequestContext, count: int) -> int:
+    def _record_use(self, name: str, context: RequestContext, count: int) -> int:
         user = context.principal.partition(":")[2]
         return self._quotas.use_bytes(name, user, context.client_id, count, self._now_ms())
 
@@ -111,8 +111,8 @@ class ThrottlingBackend(BackendInFront):
 
         def answer(response: Any) -> None:
             if not isinstance(response, BaseException):
-                used_ms = self._use(PRODUCER_BYTE_RATE, context, count)
-                throttle_ms = self._both(used_ms, self._request_wait_ms(context))
+                used_ms = self._record_use(PRODUCER_BYTE_RATE, context, count)
+                throttle_ms = self._combined_wait_ms(used_ms, self._request_wait_ms(context))
                 response = self._throttled(response, throttle_ms)
             respond(response)
 
@@ -128,8 +128,8 @@ class ThrottlingBackend(BackendInFront):
         """
         user = context.principal.partition(":")[2]
         name, quotas = CONSUMER_BYTE_RATE, self._quotas
-        most = quotas.bytes_in_window(name, user, context.client_id)
-        if most is None and not quotas.limits_request_time:
+        bytes_max = quotas.bytes_in_window(name, user, context.client_id)
+        if bytes_max is None and not quotas.limits_request_time:
             return request, respond
 
         def answer(response: Any) -> None:
@@ -137,8 +137,8 @@ class ThrottlingBackend(BackendInFront):
                 count = sum(
                     len(batch.data) for part in response.partitions for batch in part.records
                 )
-                used_ms = self._use(name, context, count)
-                throttle_ms = self._both(used_ms, self._request_wait_ms(context))
+                used_ms = self._record_use(name, context, count)
+                throttle_ms = self._combined_wait_ms(used_ms, self._request_wait_ms(context))
                 is_empty = self._behaviour.throttled_after_answers
                 if throttle_ms and is_empty and response.error is ErrorCode.NONE:
                     now_ms = self._now_ms()
@@ -148,8 +148,8 @@ class ThrottlingBackend(BackendInFront):
                 response = self._throttled(response, throttle_ms)
             respond(response)
 
-        if most is not None and self._behaviour.fetches_fit_quotas:
-            request = replace(request, max_bytes=min(request.max_bytes, most))
+        if bytes_max is not None and self._behaviour.fetches_fit_quotas:
+            request = replace(request, max_bytes=min(request.max_bytes, bytes_max))
         return request, answer
 
     # -- changes of topics -----------------------------------------------------------------------
@@ -178,24 +178,24 @@ class ThrottlingBackend(BackendInFront):
                 throttle_ms = max(throttle_ms, wait_ms)
             return True
 
-        topics, left = _divided(request.topics, passes)
-        goes_on = replace(request, topics=topics)
+        topics, refused_topics = _split_items(request.topics, passes)
+        forwarded = replace(request, topics=topics)
         error = ErrorCode.THROTTLING_QUOTA_EXCEEDED
         if isinstance(request, DeleteTopicsRequest):
             names = self._names(broker_id, request.topic_ids)
-            topic_ids, ids_left = _divided(
+            topic_ids, refused_ids = _split_items(
                 request.topic_ids, lambda topic_id: topic_id not in names or passes(names[topic_id])
             )
-            goes_on = replace(goes_on, topic_ids=topic_ids)
-            by_name = (TopicResult(name, error) for name in left)
-            by_id = (TopicResult(names[each], error, None, each) for each in ids_left)
+            forwarded = replace(forwarded, topic_ids=topic_ids)
+            by_name = (TopicResult(name, error) for name in refused_topics)
+            by_id = (TopicResult(names[each], error, None, each) for each in refused_ids)
             refusal = DeleteTopicsResponse((*by_name, *by_id))
         else:
-            refusal = error_response(replace(request, topics=left), error)
+            refusal = error_response(replace(request, topics=refused_topics), error)
         refusals = refusal.topics
         if not throttle_ms and not refusals:
             return request, respond
-        if refusals and not (goes_on.topics or getattr(goes_on, "topic_ids", ())):
+        if refusals and not (forwarded.topics or getattr(forwarded, "topic_ids", ())):
             respond(self._throttled(refusal, throttle_ms))
             return None, respond
 
@@ -205,7 +205,7 @@ class ThrottlingBackend(BackendInFront):
                 response = self._throttled(response, throttle_ms)
             respond(response)
 
-        return goes_on, answer
+        return forwarded, answer
 
     def _names(self, broker_id: int, topic_ids: Iterable[str]) -> dict[str, str]:
         """Return the names of topic ids that the broker knows; unknown ids cost nothing."""
@@ -224,7 +224,7 @@ class ThrottlingBackend(BackendInFront):
         return max(1, len(topic.assignment or ()) or int(count))
 
 
-def _divided(
+def _split_items(
     items: Iterable[_Item], passes: Callable[[_Item], bool]
 ) -> tuple[tuple[_Item, ...], tuple[_Item, ...]]:
     """Return the items that pass, and the others; each is tested once, in order."""

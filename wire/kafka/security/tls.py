@@ -67,9 +67,12 @@ class PrincipalRules:
             pattern, replacement, case = rule
             match = pattern.fullmatch(distinguished_name)
             if match is not None:
-                found = _REFERENCE.sub(partial(_group, match), replacement)
-                found = found.lower() if case == "L" else found.upper() if case == "U" else found
-                return found.strip()
+                principal = _REFERENCE.sub(partial(_group, match), replacement)
+                if case == "L":
+                    principal = principal.lower()
+                elif case == "U":
+                    principal = principal.upper()
+                return principal.strip()
         return None
 
 

@@ -108,8 +108,8 @@ def check_unsecured(token: str, now_ms: int, required_scope: Sequence[str] = ())
         raise TokenRefused("The Expiration Time was not after the Issued At time")
     missing = [scope for scope in required_scope if scope not in _scopes(claims)]
     if missing:
-        asked = f"[{', '.join(required_scope)}]"
-        raise TokenRefused(f"missing scope {missing[0]}", "insufficient_scope", asked)
+        scope_text = f"[{', '.join(required_scope)}]"
+        raise TokenRefused(f"missing scope {missing[0]}", "insufficient_scope", scope_text)
     return BearerToken(subject, round(1000 * expires_at))
 
 
@@ -125,10 +125,10 @@ class SignedTokens:
                 "token_keys needs the package PyJWT: pip install 'fakekafka[security]'"
             ) from None
         try:
-            found = json.loads(keys) if isinstance(keys, (str, bytes)) else keys
-            self._keys = jwt.PyJWKSet.from_dict(found)
+            key_set = json.loads(keys) if isinstance(keys, (str, bytes)) else keys
+            self._keys = jwt.PyJWKSet.from_dict(key_set)
         except (ValueError, TypeError, AttributeError, jwt.PyJWTError) as error:
-            raise UsageError(f"token_keys is no JSON Web Key Set: {error}") from None
+            raise UsageError(f"token_keys is not a JSON Web Key Set: {error}") from None
         self._issuer = issuer
         self._audience = list(audience) or None
 

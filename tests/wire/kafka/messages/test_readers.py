@@ -41,7 +41,7 @@ def test_tagged_fields_are_found_by_their_tags() -> None:
     """The last of one tag counts."""
     data = b"\3" + b"\1\2ab" + b"\x80\1\0" + b"\1\1c"
     assert tagged_fields(data + b"rest", 0) == ({1: b"c", 128: b""}, len(data))
-    with pytest.raises(ClientError, match="a field of 9 bytes where 1 are left"):
+    with pytest.raises(ClientError, match="a field of 9 bytes with 1 remaining"):
         tagged_fields(b"\1\0\x09a", 0)
 
 
@@ -52,7 +52,7 @@ def test_an_array_has_as_many_elements_as_it_says(version: int, count: int) -> N
     assert decoded(DELETE_GROUPS, version, body(DELETE_GROUPS, version, {"groupsNames": names}))
     size = encoded_varint(count + 1) if version == COMPACT else struct.pack(">i", count)
     if count:
-        with pytest.raises(ClientError, match=f"an array of {count} elements in {count - 1} bytes"):
+        with pytest.raises(ClientError, match=f"{count} elements with {count - 1} bytes"):
             decoded(DELETE_GROUPS, version, size + bytes(count - 1))
 
 
@@ -94,7 +94,7 @@ def test_null_is_refused_where_it_is_not_allowed(
 
 def test_an_array_of_numbers_fits_in() -> None:
     """Its elements are wider than a byte."""
-    with pytest.raises(ClientError, match="a field of 32 bytes where 20 are left"):
+    with pytest.raises(ClientError, match="a field of 32 bytes with 20 remaining"):
         decoded(LIST_TRANSACTIONS, 0, b"\1\5" + bytes(20))
 
 

@@ -31,7 +31,7 @@ from fakekafka.tests.support.wire_trees import body
 from fakekafka.wire.kafka.api import CodecAnswer, SplitRequest
 from fakekafka.wire.kafka.codec import Codec
 from fakekafka.wire.kafka.security.guard import GuardedBackend
-from fakekafka.wire.kafka.security.rules import FREE, RULES
+from fakekafka.wire.kafka.security.rules import RULES, UNRESTRICTED
 
 A1 = TopicPartition("a", 1)
 IMPLYING = {
@@ -330,7 +330,9 @@ def test_every_request_has_a_rule() -> None:
         if isinstance(request, CodecAnswer):
             continue
         parts = request.requests if isinstance(request, SplitRequest) else (request,)
-        missing |= {type(part).__name__ for part in parts if type(part) not in (*RULES, *FREE)}
+        missing |= {
+            type(part).__name__ for part in parts if type(part) not in (*RULES, *UNRESTRICTED)
+        }
     assert missing == set()
 
 

@@ -69,5 +69,5 @@ def test_a_token_expires_by_the_clock_of_the_cluster() -> None:
 
 @pytest.mark.parametrize("keys", ["{", {"keys": [{}]}, [], {}])
 def test_what_is_no_key_set_is_refused(keys: Any) -> None:
-    with pytest.raises(UsageError, match="token_keys is no JSON Web Key Set"):
+    with pytest.raises(UsageError, match="token_keys is not a JSON Web Key Set"):
         SignedTokens(keys, None, ())
