@@ -278,7 +278,7 @@ class BrokerConfig:
         """Stored dynamic values of this broker, including values without an effect here."""
         self.dynamic_default: Mapping[str, str] = {}
         """Stored dynamic values for all brokers."""
-        self.followed: tuple[Mapping[str, str], Mapping[str, str]] = ({}, {})
+        self.applied: tuple[Mapping[str, str], Mapping[str, str]] = ({}, {})
         """(values for all brokers, values of this broker) that the broker has applied. The broker
         keeps the previous values if it cannot apply a change."""
         for name, value in (static or {}).items():

@@ -370,7 +370,7 @@ class Broker(Node):
         if stands_first:
             await self._once_vacant(registration.check_vacant)
             await controller.startup()
-            await controller.election.first_is_over
+            await controller.election.first_election_done
             await registration.register()
         else:
             await self._once_vacant(registration.register)

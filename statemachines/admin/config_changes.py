@@ -218,7 +218,7 @@ class ConfigChanges:
         static = {**static_texts(own), **self._parts.facts()}
         default, of_broker = own.dynamic_default, own.dynamic_of_broker
         wanted = (default, config) if per_broker else (config, of_broker)
-        check_reconfiguration(static, own.followed, wanted, release, behaviour)
+        check_reconfiguration(static, own.applied, wanted, release, behaviour)
 
     def _usable(
         self, stored: Mapping[str, str], per_broker: bool

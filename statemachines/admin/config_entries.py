@@ -84,7 +84,7 @@ class ConfigValues:
     def _in_force(self) -> dict[str, str]:
         """Static values and the dynamic values that the broker has applied; it may know of others
         that it could not apply."""
-        return in_force(self._release, self._static, self._config.followed)
+        return in_force(self._release, self._static, self._config.applied)
 
     def synonyms(self, name: str) -> list[Synonym]:
         """Return every value of a broker configuration, the one in force first.
@@ -210,7 +210,7 @@ class ConfigValues:
         """Return the entries of all broker configurations, or only those named."""
         entries = []
         values = self._in_force
-        default, of_broker = self._config.followed
+        default, of_broker = self._config.applied
         set_here = (*self._config.static, *default, *of_broker)
         for known in (*_chosen(self._release.broker, names), *self._custom(set_here, names)):
             entries.append(

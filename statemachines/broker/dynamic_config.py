@@ -197,7 +197,7 @@ class DynamicConfigManager:
                 await self._zk.admin.create_config_change_notification(change)
         self._default, self._own = {}, {}
         self._is_following = False
-        self._follow()
+        self._apply()
         self._is_following = True
 
     def shutdown(self) -> None:
@@ -244,9 +244,9 @@ class DynamicConfigManager:
             self._own = dict(values)
         else:
             return
-        self._follow()
+        self._apply()
 
-    def _follow(self) -> None:
+    def _apply(self) -> None:
         """Apply the broker's values as known now, and report a change to the callback and, if
         unclean election was turned on, to the controller."""
         was_unclean = self._config[_UNCLEAN]
@@ -258,7 +258,7 @@ class DynamicConfigManager:
         if is_new and self._behaviour.unclean_default_elects_at_once:
             self._controller.put(UncleanLeaderElectionEnable())
 
-    def _can_follow(self, wanted: tuple[Mapping[str, str], Mapping[str, str]]) -> bool:
+    def _can_apply(self, wanted: tuple[Mapping[str, str], Mapping[str, str]]) -> bool:
         """Return whether the broker can apply the stored values.
 
         The broker that served the client's request has checked the change, but this one may have
@@ -266,7 +266,7 @@ class DynamicConfigManager:
         starts, only the values are checked, as no component has to be reconfigured yet.
         """
         config = self._config
-        if wanted == config.followed:
+        if wanted == config.applied:
             return True
         from .reconfiguration import check_reconfiguration, check_values, static_texts
 
@@ -274,7 +274,7 @@ class DynamicConfigManager:
         static = {**static_texts(config), **self.facts()}
         try:
             if self._is_following:
-                check_reconfiguration(static, config.followed, wanted, release, self._behaviour)
+                check_reconfiguration(static, config.applied, wanted, release, self._behaviour)
             else:
                 check_values(static, wanted, release, self._behaviour)
         except (ConfigException, KafkaError) as error:
@@ -300,9 +300,9 @@ class DynamicConfigManager:
             for text in (*ignored, *ignored_default):
                 self._log("error", text)
         config.dynamic_of_broker, config.dynamic_default = own, default
-        if not self._can_follow((default, own)):
+        if not self._can_apply((default, own)):
             return False
-        config.followed = (default, own)
+        config.applied = (default, own)
         if default and not behaviour.default_throttle_rates:
             rates = release_configs(version).dynamic
             default = {name: value for name, value in default.items() if name not in rates}

@@ -21,7 +21,7 @@ class ControllerElection:
         self._parts = parts
         self._registration = registration
         self._failover = failover
-        self.first_is_over: Pending[None] = Pending()
+        self.first_election_done: Pending[None] = Pending()
         """Completed once this broker has stood for election after its start."""
 
     # --- events
@@ -31,7 +31,7 @@ class ControllerElection:
             await self._parts.watches.watch_controller()
             await self.elect()
         finally:
-            self.first_is_over.set_result(None)
+            self.first_election_done.set_result(None)
 
     async def process_controller_change(self, _event: ControllerChange) -> None:
         """Resign if another broker is the controller. If ``/controller`` is already deleted again,
@@ -115,7 +115,7 @@ class ControllerElection:
         parts = self._parts
         await self._read_controller_id()
         if not parts.is_active:
-            parts.log("warn", "not the controller any more: there is nothing to give up")
+            parts.log("warn", "no longer the controller: there is nothing to resign")
             return
         zk_version = parts.context.epoch_zk_version
         parts.active_controller.forget()
@@ -123,7 +123,7 @@ class ControllerElection:
         try:
             await parts.zk.brokers.delete_controller(zk_version)
         except ControllerMoved as moved:
-            parts.log("info", f"/controller is someone else's already: {moved}")
+            parts.log("info", f"another broker already owns /controller: {moved}")
 
     def resign(self) -> None:
         """Stop watches, timers and requests, and clear the context

@@ -80,7 +80,7 @@ class TopicDeletionManager:
             )
         elif not self.behaviour.disabled_deletion_drops_requests:
             # As in Kafka, UpdateMetadata announces that these topics are being deleted.
-            self.context.topics.topics_told_as_deleted.add_all(topics)
+            self.context.topics.topics_announced_as_deleted.add_all(topics)
         else:
             self.log("info", f"deletion is disabled: dropping requests to delete {topics}")
             await self.client.delete_topic_deletions(topics, self.context.epoch_zk_version)

@@ -129,10 +129,10 @@ class ControllerWatches:
             znode_paths.REASSIGN_PARTITIONS, self._reassignment
         )
 
-    def watch_children(self, heeds_deletions: bool = True) -> None:
+    def watch_children(self, watches_deletions: bool = True) -> None:
         """Register all child handlers; the next listing of each path arms its watch."""
         for path, event in CHILD_EVENTS:
-            if path == znode_paths.DELETE_TOPICS and not heeds_deletions:
+            if path == znode_paths.DELETE_TOPICS and not watches_deletions:
                 continue
             handler = _EventOnChildChange(self._events, event)
             self._client.register_child_change_handler(path, handler)

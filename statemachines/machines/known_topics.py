@@ -45,7 +45,7 @@ class KnownTopics:
         self.partitions_being_reassigned: OrderedSet[TopicPartition] = OrderedSet()
         self.topics_to_be_deleted: OrderedSet[str] = OrderedSet()
         """Topics queued for deletion, including started and ineligible ones."""
-        self.topics_told_as_deleted: OrderedSet[str] = OrderedSet()
+        self.topics_announced_as_deleted: OrderedSet[str] = OrderedSet()
         """Topics that are announced to brokers as being deleted, though deletion is disabled
         (KAFKA-3175)."""
         self.topics_with_deletion_started: OrderedSet[str] = OrderedSet()

@@ -129,7 +129,7 @@ class LegacyElection:
                 brokers.live_or_shutting_down_broker_ids,
                 brokers.shutting_down_broker_ids,
             )
-        self.log("warn", f"an election that changes nothing was asked for {topic_partition}")
+        self.log("warn", f"an election without a strategy was requested for {topic_partition}")
         return current, assignment
 
     async def _unclean_permitted(

@@ -98,7 +98,7 @@ class ControllerBrokerRequestBatch:
         self._stop_replica: dict[int, dict[TopicPartition, StopReplicaPartitionState]] = {}
         self._update_metadata_brokers: dict[int, None] = {}
         self._update_metadata: dict[TopicPartition, UpdateMetadataPartitionState] = {}
-        self._told_all: object = None
+        self._merged_registered: object = None
         """The set of registered brokers last merged into ``_update_metadata_brokers``."""
 
     def new_batch(self) -> None:
@@ -120,7 +120,7 @@ class ControllerBrokerRequestBatch:
         self._stop_replica = {}
         self._update_metadata_brokers = {}
         self._update_metadata = {}
-        self._told_all = None
+        self._merged_registered = None
 
     def give_up(self, moving: str, error: Exception) -> None:
         """Drop the collected requests, as the next batch could not open otherwise, and log why."""
@@ -167,7 +167,7 @@ class ControllerBrokerRequestBatch:
                 of_broker[topic_partition] = changed(state, is_new=True)
             else:
                 of_broker[topic_partition] = state
-        self._tell_all_registered()
+        self._add_all_registered()
         self._add_partition_metadata(topic_partition)
 
     def add_update_metadata_request_for_brokers(
@@ -179,7 +179,7 @@ class ControllerBrokerRequestBatch:
         partitions only the broker list is sent; before 2.2, the metadata of every partition.
         """
         if broker_ids is self._context.brokers.live_or_shutting_down_broker_ids:
-            self._tell_all_registered()
+            self._add_all_registered()
         else:
             for broker_id in broker_ids:
                 if broker_id >= 0:
@@ -209,11 +209,11 @@ class ControllerBrokerRequestBatch:
                 delete_partition or (earlier is not None and earlier.delete_partition),
             )
 
-    def _tell_all_registered(self) -> None:
+    def _add_all_registered(self) -> None:
         registered = self._context.brokers.live_or_shutting_down_broker_ids
-        if self._told_all is not registered:
+        if self._merged_registered is not registered:
             self._update_metadata_brokers.update(registered)
-            self._told_all = registered
+            self._merged_registered = registered
 
     def _add_partition_metadata(self, topic_partition: TopicPartition) -> None:
         context = self._context
@@ -226,7 +226,7 @@ class ControllerBrokerRequestBatch:
         topic = topic_partition.topic
         if (
             topic in context.topics.topics_to_be_deleted
-            or topic in context.topics.topics_told_as_deleted
+            or topic in context.topics.topics_announced_as_deleted
         ):
             leader, leader_epoch, zk_version = LEADER_DURING_DELETE, 0, 0
         added = self._update_metadata.get(topic_partition)
@@ -259,7 +259,10 @@ class ControllerBrokerRequestBatch:
 
     def _add_metadata_of_deleted_topics(self) -> None:
         context = self._context
-        for topics in (context.topics.topics_to_be_deleted, context.topics.topics_told_as_deleted):
+        for topics in (
+            context.topics.topics_to_be_deleted,
+            context.topics.topics_announced_as_deleted,
+        ):
             for topic in topics:
                 for topic_partition in context.topics.partitions_for_topic(topic):
                     self._add_partition_metadata(topic_partition)
@@ -333,7 +336,7 @@ class ControllerBrokerRequestBatch:
                 self._channels.send_request(broker_id, request, respond)
         self._update_metadata_brokers = {}
         self._update_metadata = {}
-        self._told_all = None
+        self._merged_registered = None
 
     def _send_stop_replica(self, controller_epoch: int) -> None:
         for broker_id, broker_epoch in self._destinations(self._stop_replica):

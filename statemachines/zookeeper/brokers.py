@@ -120,7 +120,7 @@ class ZkBrokers:
             known = await self.get_controller_epoch()
             if known is not None:
                 return known
-            raise FakeKafkaError("/controller_epoch exists and does not exist")
+            raise FakeKafkaError("/controller_epoch was deleted while it was read")
         raise ZooKeeperError(code, znode_paths.CONTROLLER_EPOCH)
 
     async def _check_own_registration(self, controller_id: int, epoch: int) -> tuple[int, int]:
@@ -236,7 +236,7 @@ class ZkBrokers:
                 raise
             known = await self.get_cluster_id()
             if known is None:
-                raise FakeKafkaError("/cluster/id exists and does not exist") from None
+                raise FakeKafkaError("/cluster/id was deleted while it was read") from None
             return known
         return proposed_cluster_id
 

@@ -215,7 +215,9 @@ class BrokerChanges:
         else:
             context.brokers.replicas_on_offline_dirs.pop(broker_id, None)
         if newly:
-            parts.log("info", f"log directories of broker {broker_id} lost {newly}")
+            parts.log(
+                "info", f"replicas of broker {broker_id} are on failed log directories: {newly}"
+            )
             await self.on_replicas_become_offline(
                 PartitionReplica(tp.topic, tp.partition, broker_id) for tp in newly
             )

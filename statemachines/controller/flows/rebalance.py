@@ -73,8 +73,8 @@ class Rebalance:
                 continue
             parts.log(
                 "info",
-                f"broker {imbalance.broker_id} leads too little: "
-                f"{len(imbalance.imbalanced)} of {imbalance.preferred_count} are elsewhere",
+                f"broker {imbalance.broker_id} does not lead {len(imbalance.imbalanced)} of its "
+                f"{imbalance.preferred_count} preferred partitions",
             )
             groups = [imbalance.candidates]
             if parts.behaviour.rebalance_one_by_one:

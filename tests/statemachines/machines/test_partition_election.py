@@ -358,5 +358,5 @@ def test_kafka_0_10_warns_of_an_election_without_a_selector(make_core: MakeCore)
     core = make_core(5, 6, version="0.10")
     core.have(TP, ONLINE, (5, 6), 6, (6,))
     assert core.move([TP], ONLINE, None) == {TP: LeaderAndIsr(6, 0, (6,), 1)}
-    assert ("warn", "an election that changes nothing was asked for t-0") in core.logged
+    assert ("warn", "an election without a strategy was requested for t-0") in core.logged
     assert list(core.channels.leader_and_isr()) == [5, 6]
