@@ -236,12 +236,12 @@ def test_a_broker_remembers_what_it_cannot_follow() -> None:
     config = cluster.processes[1].config
     change(cluster, "brokers", "<default>", background_threads="40", min_insync_replicas="2")
     assert config.dynamic_default == {"background.threads": "40", "min.insync.replicas": "2"}
-    assert config.followed == ({}, {})
+    assert config.applied == ({}, {})
     change(cluster, "brokers", "1", message_max_bytes="7")
     assert (config["min.insync.replicas"], config["message.max.bytes"]) == (1, 1048588)
     change(cluster, "brokers", "1", message_max_bytes="7", background_threads="11")
     assert (config["min.insync.replicas"], config["message.max.bytes"]) == (2, 7)
-    assert config.followed == (config.dynamic_default, config.dynamic_of_broker)
+    assert config.applied == (config.dynamic_default, config.dynamic_of_broker)
 
 
 def test_a_broker_that_starts_takes_no_values_that_do_not_fit_together() -> None:
