@@ -153,10 +153,10 @@ def assemble(
     names = {server_id: zookeeper_name(server_id) for server_id in range(1, plan.zookeepers + 1)}
     peers = names if plan.zookeepers > 1 else {}
     zookeeper_config = ZooKeeperConfig(
-        own_paths=(*QUOTA_NODES, CONFIG_NODE)
+        built_in_paths=(*QUOTA_NODES, CONFIG_NODE)
         if plan.behaviour.zookeeper_config_node
         else QUOTA_NODES,
-        tells_ephemerals=plan.behaviour.zookeeper_tells_ephemerals,
+        supports_get_ephemerals=plan.behaviour.zookeeper_tells_ephemerals,
     )
     for server_id in names:
         storage = equipment.zookeeper_storage(server_id)

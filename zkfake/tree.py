@@ -46,7 +46,7 @@ Change = tuple[EventType, str]
 follows from it."""
 
 
-def _is_own(node: Znode) -> bool:
+def _is_built_in(node: Znode) -> bool:
     """Return whether no client created the node: the root and nodes that ZooKeeper provides."""
     return node.czxid == 0
 
@@ -54,7 +54,7 @@ def _is_own(node: Znode) -> bool:
 def _is_read_only(node: Znode, path: str) -> bool:
     """Return whether clients may only read the node: the ensemble's configuration, which only
     ``reconfig`` changes."""
-    return _is_own(node) and path == CONFIG_NODE
+    return _is_built_in(node) and path == CONFIG_NODE
 
 
 class ZnodeTree:
@@ -77,7 +77,7 @@ class ZnodeTree:
         # Time of the last transaction; transactions of the same millisecond share one integer.
         self._time_ms = 0
 
-    def add_own_nodes(self, paths: Iterable[str]) -> None:
+    def add_built_in_nodes(self, paths: Iterable[str]) -> None:
         """Add the nodes that ZooKeeper provides, except those that exist already.
 
         Their zxids and times are 0, and their parents do not count them as created.
@@ -155,7 +155,7 @@ class ZnodeTree:
             return self._close_session(zxid, session_id)
         return ZkResponse(ZkCode.UNIMPLEMENTED, zxid=zxid)
 
-    def _missing(self, path: str, zxid: int) -> ZkResponse:
+    def _no_node(self, path: str, zxid: int) -> ZkResponse:
         code = ZkCode.NONODE if is_valid_path(path) else ZkCode.BADARGUMENTS
         return ZkResponse(code, path, zxid=zxid)
 
@@ -213,8 +213,8 @@ class ZnodeTree:
         path = request.path
         node = self.find(path)
         if node is None:
-            return self._missing(path, zxid)
-        if _is_own(node):
+            return self._no_node(path, zxid)
+        if _is_built_in(node):
             return ZkResponse(ZkCode.BADARGUMENTS, path, zxid=zxid)
         if request.version != -1 and request.version != node.version:
             return ZkResponse(ZkCode.BADVERSION, path, zxid=zxid)
@@ -247,7 +247,7 @@ class ZnodeTree:
         path = request.path
         node = self.find(path)
         if node is None:
-            return self._missing(path, zxid)
+            return self._no_node(path, zxid)
         if _is_read_only(node, path):
             return ZkResponse(ZkCode.NOAUTH, path, zxid=zxid)
         if request.version != -1 and request.version != node.version:
@@ -266,7 +266,7 @@ class ZnodeTree:
     def _check(self, zxid: int, request: CheckRequest) -> ZkResponse:
         node = self.find(request.path)
         if node is None:
-            return self._missing(request.path, zxid)
+            return self._no_node(request.path, zxid)
         if request.version != -1 and request.version != node.version:
             return ZkResponse(ZkCode.BADVERSION, request.path, zxid=zxid)
         return ZkResponse(ZkCode.OK, request.path, zxid=zxid)
@@ -325,7 +325,7 @@ class ZnodeTree:
         path = request.path
         node = self.find(path)
         if node is None:
-            return self._missing(path, zxid)
+            return self._no_node(path, zxid)
         if isinstance(request, GetDataRequest):
             return ZkResponse(ZkCode.OK, path, node.stat(), node.data, zxid=zxid)
         if isinstance(request, ExistsRequest):

@@ -32,7 +32,9 @@ class WatchManager:
 
     def __len__(self) -> int:
         return sum(
-            len(_sessions(told)) for kind in (self._data, self._children) for told in kind.values()
+            len(_sessions(watchers))
+            for kind in (self._data, self._children)
+            for watchers in kind.values()
         )
 
     def add_data(self, session_id: int, path: str) -> None:
@@ -49,12 +51,12 @@ class WatchManager:
         """Forget the session's watches without firing them (its connection is gone)."""
         for path in self._paths_of.pop(session_id, ()):
             for watches in (self._data, self._children):
-                told = watches.get(path)
-                if isinstance(told, dict):
-                    told.pop(session_id, None)
-                    if not told:
+                watchers = watches.get(path)
+                if isinstance(watchers, dict):
+                    watchers.pop(session_id, None)
+                    if not watchers:
                         del watches[path]
-                elif told == session_id:
+                elif watchers == session_id:
                     del watches[path]
 
     def fire(self, changes: list[Change]) -> None:
@@ -63,8 +65,8 @@ class WatchManager:
         child_watches = self._children
         deliver = self._deliver
         for event_type, path in changes:
-            told = _sessions(data_watches.pop(path, None)) if data_watches else ()
-            for session_id in told:
+            watchers = _sessions(data_watches.pop(path, None)) if data_watches else ()
+            for session_id in watchers:
                 self._forget(session_id, path, child_watches)
                 deliver(session_id, event_type, path)
             if event_type is EventType.NODE_DATA_CHANGED or not child_watches:
@@ -72,7 +74,7 @@ class WatchManager:
             if event_type is EventType.NODE_DELETED:
                 for session_id in _sessions(child_watches.pop(path, None)):
                     self._forget(session_id, path, data_watches)
-                    if session_id not in told:
+                    if session_id not in watchers:
                         deliver(session_id, event_type, path)
             parent = parent_path(path)
             for session_id in _sessions(child_watches.pop(parent, None)):
@@ -81,8 +83,8 @@ class WatchManager:
 
     def _forget(self, session_id: int, path: str, others: _Watches) -> None:
         """Forget that a session watches a path, unless a watch of the other kind remains."""
-        told = others.get(path)
-        if told is None or session_id not in _sessions(told):
+        watchers = others.get(path)
+        if watchers is None or session_id not in _sessions(watchers):
             del self._paths_of[session_id][path]
 
     def set_watches(self, session_id: int, request: SetWatches, tree: ZnodeTree) -> None:
@@ -112,16 +114,16 @@ class WatchManager:
 
 
 def _add(watches: _Watches, path: str, session_id: int) -> None:
-    told = watches.get(path)
-    if told is None:
+    watchers = watches.get(path)
+    if watchers is None:
         watches[path] = session_id
-    elif isinstance(told, dict):
-        told[session_id] = None
-    elif told != session_id:
-        watches[path] = {told: None, session_id: None}
+    elif isinstance(watchers, dict):
+        watchers[session_id] = None
+    elif watchers != session_id:
+        watches[path] = {watchers: None, session_id: None}
 
 
-def _sessions(told: int | dict[int, None] | None) -> Collection[int]:
-    if told is None:
+def _sessions(watchers: int | dict[int, None] | None) -> Collection[int]:
+    if watchers is None:
         return ()
-    return told if isinstance(told, dict) else (told,)
+    return watchers if isinstance(watchers, dict) else (watchers,)

@@ -22,7 +22,7 @@ def write(storage: ZooKeeperStorage, *paths: str) -> None:
     for path in paths:
         zxid = storage.tree.last_zxid + 1
         request = CreateSession(6000) if path == "session" else CreateRequest(path)
-        storage.write_down(Txn(zxid, zxid, SESSION, request))
+        storage.append_to_journal(Txn(zxid, zxid, SESSION, request))
         storage.tree.apply(zxid, zxid, SESSION, request)
 
 
@@ -34,7 +34,7 @@ def killed(storage: ZooKeeperStorage) -> None:
 
 def reopened(directory: Path) -> ZooKeeperStorage:
     storage = open_storage(directory, 1)
-    storage.settle()
+    storage.apply_all()
     return storage
 
 

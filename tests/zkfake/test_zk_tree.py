@@ -437,8 +437,8 @@ def test_zookeeper_has_nodes_of_its_own(paths: tuple[str, ...], names: tuple[str
     """``DataTree``: nobody created them, so all that their stat counts is 0, and ``cversion``
     falls below it by their number."""
     tree = ZnodeTree()
-    tree.add_own_nodes(paths)
-    tree.add_own_nodes(paths)
+    tree.add_built_in_nodes(paths)
+    tree.add_built_in_nodes(paths)
     listed = tree.read(GetChildrenRequest("/zookeeper")).raise_if_failed()
     assert listed.children == names
     assert listed.stat == Stat(0, 0, 0, 0, 0, 0, -len(names), 0, 0, 0, len(names))
@@ -450,7 +450,7 @@ def test_zookeeper_has_nodes_of_its_own(paths: tuple[str, ...], names: tuple[str
 def test_zookeepers_own_nodes_stay() -> None:
     """They cannot be deleted, ``config`` is read-only, and quotas are written by clients."""
     zk = Driver()
-    zk.tree.add_own_nodes((*QUOTA_NODES, CONFIG_NODE))
+    zk.tree.add_built_in_nodes((*QUOTA_NODES, CONFIG_NODE))
     for path in ("/zookeeper", "/zookeeper/quota", "/zookeeper/config"):
         assert zk(DeleteRequest(path)).code is ZkCode.BADARGUMENTS
     assert zk(SetDataRequest("/zookeeper/config", b"x")).code is ZkCode.NOAUTH
@@ -462,5 +462,5 @@ def test_zookeepers_own_nodes_stay() -> None:
 def test_the_first_sequential_node_of_the_root_has_number_0() -> None:
     """Nodes of ZooKeeper's own are not counted."""
     zk = Driver()
-    zk.tree.add_own_nodes((*QUOTA_NODES, CONFIG_NODE))
+    zk.tree.add_built_in_nodes((*QUOTA_NODES, CONFIG_NODE))
     assert zk(CreateRequest("/a", sequential=True)).path == "/a0000000000"

@@ -38,7 +38,7 @@ from ..messages import (
 )
 from ..timers import OneTimer
 from .handlers import HandlerRegistry
-from .in_flight import Batch, InFlight, lost
+from .in_flight import Batch, InFlight, failed_response
 from .watches import ClientWatches
 
 RETRY_MS_MAX = 1000
@@ -60,7 +60,7 @@ class ClientState(Enum):
     CLOSED = "closed"
 
 
-_OVER = {
+_FINAL_CODES = {
     ClientState.EXPIRED: ZkCode.SESSIONEXPIRED,
     ClientState.AUTH_FAILED: ZkCode.AUTHFAILED,
     ClientState.CLOSED: ZkCode.SESSIONEXPIRED,
@@ -86,10 +86,10 @@ class ZooKeeperClient(HandlerRegistry):
         """Id of the session; 0 while there is none."""
         self._servers = list(servers)
         self._server_index = -1
-        self._wanted_timeout_ms = session_timeout_ms
+        self._requested_timeout_ms = session_timeout_ms
         self._timeout_ms = session_timeout_ms  # as negotiated
         self._backoff_ms_max = max(1, min(RETRY_MS_MAX, session_timeout_ms // 6))
-        self._attempt_ends_ms = 0
+        self._connect_deadline_ms = 0
         self._requests = InFlight(max_in_flight)
         self._watches = ClientWatches()
         self._last_zxid = 0
@@ -132,7 +132,9 @@ class ZooKeeperClient(HandlerRegistry):
             self._requests.waiting.clear()
             for batch in waiting:
                 for index in range(batch.next_index, len(batch.requests)):
-                    batch.answer(index, lost(batch.requests[index], ZkCode.SESSIONEXPIRED))
+                    batch.answer(
+                        index, failed_response(batch.requests[index], ZkCode.SESSIONEXPIRED)
+                    )
             self._transmit(self._requests.add(None, 0, CloseSession()), CloseSession())
         else:
             self._end(ClientState.CLOSED)
@@ -162,7 +164,7 @@ class ZooKeeperClient(HandlerRegistry):
         self._waiters.append(pending)
         return pending
 
-    def _wake(self, connected: bool) -> None:
+    def _complete_waiters(self, connected: bool) -> None:
         waiters, self._waiters = self._waiters, []
         for waiter in waiters:
             waiter.set_result(connected)
@@ -185,8 +187,8 @@ class ZooKeeperClient(HandlerRegistry):
         while remaining:
             while self.state in (ClientState.CONNECTING, ClientState.NOT_STARTED):
                 if not await self._next_state():
-                    code = _OVER.get(self.state, ZkCode.SESSIONEXPIRED)
-                    answers.extend(lost(request, code) for request in remaining)
+                    code = _FINAL_CODES.get(self.state, ZkCode.SESSIONEXPIRED)
+                    answers.extend(failed_response(request, code) for request in remaining)
                     return answers
             batch = await self.send_once(remaining)
             answers.extend(r for r in batch if r.code is not ZkCode.CONNECTIONLOSS)
@@ -202,18 +204,18 @@ class ZooKeeperClient(HandlerRegistry):
         """
         if not requests:
             return []
-        code = _OVER.get(self.state)
+        code = _FINAL_CODES.get(self.state)
         if code is None and self._closing is not None:
             code = ZkCode.SESSIONEXPIRED
         if code is not None:
-            return [lost(request, code) for request in requests]
+            return [failed_response(request, code) for request in requests]
         batch = Batch([self.with_watch(request) for request in requests])
         self._requests.waiting.append(batch)
         if self.state is ClientState.CONNECTED:
-            self._pump()
+            self._send_waiting()
         return await batch.done
 
-    def _pump(self) -> None:
+    def _send_waiting(self) -> None:
         """Send waiting requests, as many as ``max_in_flight`` allows."""
         while self.state is ClientState.CONNECTED:
             taken = self._requests.take_next()
@@ -238,33 +240,33 @@ class ZooKeeperClient(HandlerRegistry):
         self._connection_id += 1
         self._sent = 0
         self._received = 0
-        self._attempt_ends_ms = self.host.now_ms() + self._timeout_ms // len(self._servers)
+        self._connect_deadline_ms = self.host.now_ms() + self._timeout_ms // len(self._servers)
         self._ask_to_connect()
 
     def _ask_to_connect(self) -> None:
         """Send the connect request, and repeat it until the attempt times out, like TCP's SYN."""
-        left_ms = self._attempt_ends_ms - self.host.now_ms()
-        if left_ms <= 0:
-            self._connection_lost()
+        remaining_ms = self._connect_deadline_ms - self.host.now_ms()
+        if remaining_ms <= 0:
+            self._lose_connection()
             return
         self.host.send(
             self.server,
             ConnectRequest(
-                self._connection_id, self.session_id, self._wanted_timeout_ms, self._last_zxid
+                self._connection_id, self.session_id, self._requested_timeout_ms, self._last_zxid
             ),
         )
-        self._timer.set(min(left_ms, self._backoff_ms_max), self._ask_to_connect)
+        self._timer.set(min(remaining_ms, self._backoff_ms_max), self._ask_to_connect)
 
     def _reconnect_later(self) -> None:
         """Reconnect after a random delay, so that clients do not all return at once."""
         self._timer.set(self.host.rng.uniform(0, self._backoff_ms_max), self._connect)
 
-    def _connection_lost(self) -> None:
+    def _lose_connection(self) -> None:
         """Give up the connection, or the attempt to connect, with all requests in flight."""
         self.host.send(self.server, ConnectionClosed(self._connection_id))
-        self._connection_ended()
+        self._on_connection_ended()
 
-    def _connection_ended(self) -> None:
+    def _on_connection_ended(self) -> None:
         if self._closing is not None:
             self._end(ClientState.CLOSED)
             return
@@ -275,7 +277,7 @@ class ZooKeeperClient(HandlerRegistry):
 
     def _on_connected(self, response: ConnectResponse) -> None:
         if response.session_id == 0:
-            self._session_over(ClientState.EXPIRED)
+            self._on_session_ended(ClientState.EXPIRED)
             return
         self.session_id = response.session_id
         self._timeout_ms = response.session_timeout_ms
@@ -285,8 +287,8 @@ class ZooKeeperClient(HandlerRegistry):
         rearm = self._watches.rearm_request(self._last_zxid)
         if rearm is not None:
             self._transmit(self._requests.add(None, 0, rearm), rearm)
-        self._wake(True)
-        self._pump()
+        self._complete_waiters(True)
+        self._send_waiting()
 
     # --- heartbeats
 
@@ -304,7 +306,7 @@ class ZooKeeperClient(HandlerRegistry):
             causes = self.host.causes
             if causes is not None:
                 causes.waited((self.server,), causes.current(), silent_ms)
-            self._connection_lost()
+            self._lose_connection()
             return
         idle_ms = now_ms - self._last_sent_ms
         if idle_ms >= int(interval_ms):
@@ -336,7 +338,7 @@ class ZooKeeperClient(HandlerRegistry):
             return True
         if kind is ConnectResponse or kind is ConnectionClosed or kind is AuthFailed:
             if message.connection_id == self._connection_id:
-                self._on_connection_news(message)
+                self._on_connection_message(message)
             return True
         return False
 
@@ -344,45 +346,47 @@ class ZooKeeperClient(HandlerRegistry):
         if self.state is not ClientState.CONNECTED:
             return
         if packet.number != self._received:
-            self._connection_lost()
+            self._lose_connection()
             return
         self._received += 1
         self._last_heard_ms = self.host.now_ms()
         if isinstance(packet, ServerPacket):
             self._on_response(packet.xid, packet.response)
         elif isinstance(packet, WatchEvent):
-            self._watches.fired(packet.type, packet.path)
+            self._watches.on_event(packet.type, packet.path)
             self.dispatch(packet.type, packet.path)
 
-    def _on_connection_news(self, news: ConnectResponse | ConnectionClosed | AuthFailed) -> None:
+    def _on_connection_message(
+        self, message: ConnectResponse | ConnectionClosed | AuthFailed
+    ) -> None:
         if self.state not in (ClientState.CONNECTING, ClientState.CONNECTED):
             return
-        if isinstance(news, ConnectResponse):
+        if isinstance(message, ConnectResponse):
             if self.state is ClientState.CONNECTING:
-                self._on_connected(news)
-        elif isinstance(news, AuthFailed):
-            self._session_over(ClientState.AUTH_FAILED)
+                self._on_connected(message)
+        elif isinstance(message, AuthFailed):
+            self._on_session_ended(ClientState.AUTH_FAILED)
         else:
-            self._connection_ended()
+            self._on_connection_ended()
 
     def on_disconnect(self, name: str) -> None:
         """Handle the loss of a node; if it is this client's server, the connection ends."""
         if name == self.server and self.state is ClientState.CONNECTED:
-            self._connection_ended()
+            self._on_connection_ended()
 
     def _on_response(self, xid: int, response: ZkResponse) -> None:
         sent = self._requests.sent
         invariant(sent and sent[0][0] == xid, "answers come in the order of the requests")
         _, batch, index, request = sent.popleft()
         self._last_zxid = max(self._last_zxid, response.zxid)
-        self._watches.answered(request, response)
+        self._watches.on_response(request, response)
         if batch is not None:
-            self._pump()
+            self._send_waiting()
             batch.answer(index, response)
         elif isinstance(request, CloseSession):
             self._end(ClientState.CLOSED)
         else:
-            self._pump()
+            self._send_waiting()
 
     # --- the end of a session
 
@@ -392,12 +396,12 @@ class ZooKeeperClient(HandlerRegistry):
         self._timer.cancel()
         self._connection_id += 1
         self._watches.clear()
-        self._requests.fail_all(_OVER[state])
+        self._requests.fail_all(_FINAL_CODES[state])
         if self._closing is not None:
             self._closing.set_result(None)
-        self._wake(False)
+        self._complete_waiters(False)
 
-    def _session_over(self, state: ClientState) -> None:
+    def _on_session_ended(self, state: ClientState) -> None:
         """End a session that has expired or was refused, and start a new one."""
         if self._closing is not None:
             self._end(ClientState.CLOSED)
@@ -417,7 +421,7 @@ class ZooKeeperClient(HandlerRegistry):
         if self.state is ClientState.CLOSED:
             return
         self._last_zxid = 0
-        self._timeout_ms = self._wanted_timeout_ms
+        self._timeout_ms = self._requested_timeout_ms
         self.state = ClientState.CONNECTING
         self._connect()
         await self.run_state_callbacks("after_initializing_session")

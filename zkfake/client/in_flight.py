@@ -28,11 +28,11 @@ class Batch:
         if self.answered == len(self.requests):
             self.done.set_result(self.responses)  # type: ignore[arg-type]
 
-    def answer_rest(self, code: ZkCode) -> None:
+    def answer_unanswered(self, code: ZkCode) -> None:
         """Answer every request that has no answer yet with this code."""
         for index in range(len(self.requests)):
             if self.responses[index] is None:
-                self.answer(index, lost(self.requests[index], code))
+                self.answer(index, failed_response(self.requests[index], code))
 
 
 class InFlight:
@@ -76,9 +76,9 @@ class InFlight:
         self.sent.clear()
         self.waiting.clear()
         for batch in batches.values():
-            batch.answer_rest(code)
+            batch.answer_unanswered(code)
 
 
-def lost(request: SessionRequest | Request, code: ZkCode) -> ZkResponse:
+def failed_response(request: SessionRequest | Request, code: ZkCode) -> ZkResponse:
     """Return the answer, with this code, to a request that the server did not answer."""
     return ZkResponse(code, getattr(request, "path", None))

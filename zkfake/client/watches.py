@@ -23,7 +23,7 @@ class ClientWatches:
         """Paths of nodes that did not exist when the watch was armed."""
         self._child: dict[str, None] = {}
 
-    def answered(self, request: SessionRequest, response: ZkResponse) -> None:
+    def on_response(self, request: SessionRequest, response: ZkResponse) -> None:
         """Add the watch of an answered request, if the request has one."""
         if not isinstance(request, (GetDataRequest, ExistsRequest, GetChildrenRequest)):
             return
@@ -35,7 +35,7 @@ class ClientWatches:
         elif response.code is ZkCode.NONODE and isinstance(request, ExistsRequest):
             self._exist[request.path] = None
 
-    def fired(self, event_type: EventType, path: str) -> None:
+    def on_event(self, event_type: EventType, path: str) -> None:
         """Remove the watches that an event has used up."""
         if event_type is EventType.NODE_CHILDREN_CHANGED:
             self._child.pop(path, None)

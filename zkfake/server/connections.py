@@ -89,10 +89,10 @@ class ConnectionTable:
 
     def bind(self, connection: ClientConnection, session_id: int) -> ClientConnection | None:
         """Bind a session to this connection; return the other one that had it before, if any."""
-        before = self.by_session.get(session_id)
+        previous = self.by_session.get(session_id)
         self.by_session[session_id] = connection
         connection.session_id = session_id
-        return before if before is not connection else None
+        return previous if previous is not connection else None
 
     def remove(self, connection: ClientConnection) -> bool:
         """Remove a connection; return True if its session now has no connection to this server."""
@@ -104,5 +104,5 @@ class ConnectionTable:
             return True
         return False
 
-    def of_source(self, source: str) -> list[ClientConnection]:
+    def from_source(self, source: str) -> list[ClientConnection]:
         return [c for c in self.by_id.values() if c.source == source]

@@ -22,13 +22,13 @@ RESEND_MS_MIN = 200
 RESEND_MS_MAX = 60_000
 
 
-class _Heard(NamedTuple):
+class _ReceivedVote(NamedTuple):
     vote: Vote
     round: int
     state: ServerState
 
 
-def _agree(one: _Heard, other: _Heard) -> bool:
+def _votes_match(one: _ReceivedVote, other: _ReceivedVote) -> bool:
     """Return whether two votes count as the same. Servers that have finished electing may differ in
     round and in the zxid at which they joined, so only leader and epoch must match for them."""
     if ServerState.LOOKING in (one.state, other.state):
@@ -60,8 +60,8 @@ class FastLeaderElection:
         self.vote: Vote = Vote(0, 0, server_id)
         """Vote for the leader proposed while looking, otherwise for the leader found."""
         self._initial_vote = self.vote
-        self._votes: dict[int, _Heard] = {}  # of this round, by sender
-        self._decided: dict[int, _Heard] = {}  # of servers that are not looking, by sender
+        self._votes: dict[int, _ReceivedVote] = {}  # of this round, by sender
+        self._decided_votes: dict[int, _ReceivedVote] = {}  # of servers not looking, by sender
         self._contacted: dict[str, None] = {}
         self._is_looking = False
         self._is_settling = False
@@ -79,7 +79,7 @@ class FastLeaderElection:
         self.round += 1
         self._initial_vote = initial_vote
         self._votes.clear()
-        self._decided.clear()
+        self._decided_votes.clear()
         self._is_looking = True
         self._resend_ms = RESEND_MS_MIN
         self._propose(initial_vote)
@@ -105,7 +105,7 @@ class FastLeaderElection:
 
     def _propose(self, vote: Vote) -> None:
         self.vote = vote
-        self._votes[self._server_id] = _Heard(vote, self.round, ServerState.LOOKING)
+        self._votes[self._server_id] = _ReceivedVote(vote, self.round, ServerState.LOOKING)
         self._broadcast()
 
     def _broadcast(self) -> None:
@@ -180,36 +180,36 @@ class FastLeaderElection:
             self._propose(vote if vote.beats(self._initial_vote) else self._initial_vote)
         elif vote.beats(self.vote):
             self._propose(vote)
-        self._votes[notification.server_id] = _Heard(vote, self.round, ServerState.LOOKING)
-        mine = _Heard(self.vote, self.round, ServerState.LOOKING)
-        if self._has_quorum(self._votes, mine):
+        self._votes[notification.server_id] = _ReceivedVote(vote, self.round, ServerState.LOOKING)
+        own_vote = _ReceivedVote(self.vote, self.round, ServerState.LOOKING)
+        if self._has_quorum(self._votes, own_vote):
             self._settle()
         else:
             self._wait()
 
     def _on_decision(self, notification: Notification) -> None:
-        heard = _Heard(notification.vote, notification.round, notification.state)
+        received = _ReceivedVote(notification.vote, notification.round, notification.state)
         sender = notification.server_id
         if notification.round == self.round:
-            self._votes[sender] = heard
-            if self._has_quorum(self._votes, heard) and self._is_confirmed(heard):
-                self._finish(heard.vote)
+            self._votes[sender] = received
+            if self._has_quorum(self._votes, received) and self._is_confirmed(received):
+                self._finish(received.vote)
                 return
-        self._decided[sender] = heard
-        if self._has_quorum(self._decided, heard) and self._is_confirmed(heard):
+        self._decided_votes[sender] = received
+        if self._has_quorum(self._decided_votes, received) and self._is_confirmed(received):
             self.round = notification.round
-            self._finish(heard.vote)
+            self._finish(received.vote)
         else:
             self._wait()
 
-    def _has_quorum(self, heard_of: dict[int, _Heard], wanted: _Heard) -> bool:
-        agreeing = sum(1 for heard in heard_of.values() if _agree(heard, wanted))
+    def _has_quorum(self, votes: dict[int, _ReceivedVote], expected: _ReceivedVote) -> bool:
+        agreeing = sum(1 for received in votes.values() if _votes_match(received, expected))
         return agreeing >= self.quorum
 
-    def _is_confirmed(self, heard: _Heard) -> bool:
+    def _is_confirmed(self, received: _ReceivedVote) -> bool:
         """Return whether the named leader itself says that it leads; otherwise a dead server might
         be elected again and again."""
-        if heard.vote.leader == self._server_id:
-            return heard.round == self.round
-        leader = self._decided.get(heard.vote.leader)
+        if received.vote.leader == self._server_id:
+            return received.round == self.round
+        leader = self._decided_votes.get(received.vote.leader)
         return leader is not None and leader.state is ServerState.LEADING

@@ -56,7 +56,7 @@ class Following:
         self._synced_zxid = 0  # end of the leader's history as adopted at NewLeader
         self._touched: dict[int, None] = {}
         self._timer = OneTimer(server.host)
-        self._waits_since: tuple[int, int | None] = (0, None)
+        self._waiting_since: tuple[int, int | None] = (0, None)
         """Time in milliseconds at which the wait for the leader began, and the event that was being
         handled then."""
         self._handlers: dict[type, Any] = {
@@ -83,7 +83,7 @@ class Following:
 
     def _begin_waiting(self) -> None:
         host = self._server.host
-        self._waits_since = host.now_ms(), None if host.causes is None else host.causes.current()
+        self._waiting_since = host.now_ms(), None if host.causes is None else host.causes.current()
 
     def _give_up(self) -> None:
         self._link.close()
@@ -93,7 +93,7 @@ class Following:
         """Give up a leader that did not answer in time, and report the wait as the cause."""
         host = self._server.host
         if host.causes is not None:
-            since_ms, begun_by = self._waits_since
+            since_ms, begun_by = self._waiting_since
             host.causes.waited((self._leader,), begun_by, host.now_ms() - since_ms)
         self._give_up()
 
@@ -155,9 +155,11 @@ class Following:
             self._give_up()
             return
         # An epoch is promised once: an acknowledgement that repeats the promise does not count.
-        counts = info.new_epoch > storage.accepted_epoch
+        is_first_promise = info.new_epoch > storage.accepted_epoch
         storage.accepted_epoch = info.new_epoch
-        self._link.send(AckEpoch, storage.current_epoch if counts else -1, storage.last_logged_zxid)
+        self._link.send(
+            AckEpoch, storage.current_epoch if is_first_promise else -1, storage.last_logged_zxid
+        )
 
     def _on_sync_follower(self, sync: SyncFollower) -> None:
         self._sync = sync
@@ -209,7 +211,9 @@ class Following:
     def _on_session_validity(self, validity: SessionValidity) -> None:
         connection = self._server.connections.by_id.get(validity.connection_id)
         if connection is not None:
-            self._server.session_found(connection, validity.session_id, validity.session_timeout_ms)
+            self._server.finish_session_init(
+                connection, validity.session_id, validity.session_timeout_ms
+            )
 
     def _on_request_refused(self, refused: RequestRefused) -> None:
         connection = self._server.connections.by_id.get(refused.connection_id)

@@ -109,7 +109,7 @@ def decode_entry(data: bytes) -> Entry:
         return Truncation(_NUMBER.unpack_from(data, 1)[0])
     if kind == _EPOCHS:
         return Epochs(*_PAIR.unpack_from(data, 1))
-    raise ValueError(f"an entry of unknown kind {kind}")
+    raise ValueError(f"unknown kind of journal entry: {kind}")
 
 
 def encode_saved(saved: Saved) -> bytes:
@@ -234,4 +234,4 @@ class _Reader:
             return CloseSession()
         if kind == _UNKNOWN:
             return ExistsRequest("/")  # not a write, so it fails as the original request did
-        raise ValueError(f"a request of unknown kind {kind}")
+        raise ValueError(f"unknown kind of request in the journal: {kind}")

@@ -3,7 +3,7 @@
 Phases: *discovery* (learn the epochs that a quorum has accepted, propose a higher epoch, have a
 quorum promise it), *synchronisation* (every follower adopts the leader's history; when a quorum
 has, that history is committed), *broadcast* (a write is logged by a quorum, then committed
-everywhere). A follower that joins later goes through the same phases alone. A leader without a
+everywhere). A follower that joins later goes through the same phases alone. A leader excluded a
 quorum within the time limits returns to looking.
 """
 
@@ -62,10 +62,10 @@ class Leading:
         self._history = (server.storage.current_epoch, server.storage.last_logged_zxid)
         self._next_zxid = 0
         self._tracker = SessionTracker(server.host, server.config.tick_time_ms, self._expire)
-        self._owners: dict[int, int] = {}
+        self._session_owners: dict[int, int] = {}
         """Server to which the client of each session is connected, as far as known."""
         self._syncs: deque[tuple[int, Follower | ClientConnection, int, int]] = deque()
-        """Syncs that wait: zxid to wait for, asker, connection id, xid."""
+        """Syncs that wait: zxid to wait for, requester, connection id, xid."""
         self._quorum_seen_ms = 0
         self._next_ping_ms = 0.0
         self._timer = OneTimer(server.host)
@@ -87,7 +87,7 @@ class Leading:
 
         def give_up() -> None:
             if causes is not None:
-                causes.waited(self._others_but(set()), begun_by, limit_ms)
+                causes.waited(self._peers_except(set()), begun_by, limit_ms)
             self._give_up()
 
         self._timer.set(limit_ms, give_up)
@@ -108,9 +108,9 @@ class Leading:
     def on_disconnect(self, name: str) -> None:
         for follower in list(self._followers.values()):
             if follower.link.peer == name:
-                self._drop(follower)
+                self._remove_follower(follower)
 
-    def _drop(self, follower: Follower) -> None:
+    def _remove_follower(self, follower: Follower) -> None:
         """Drop a follower; the next ping checks whether a quorum is left."""
         follower.link.close()
         self._followers.pop(follower.link.link_id, None)
@@ -128,7 +128,7 @@ class Leading:
                 self._server.host.send(source, LinkClosed(link_id))
             return True
         if isinstance(message, LinkClosed) or not follower.link.accepts(message):
-            self._drop(follower)
+            self._remove_follower(follower)
             return True
         handler = self._handlers.get(type(message))
         if handler is not None:
@@ -136,9 +136,9 @@ class Leading:
         return True
 
     def _on_follower_info(self, source: str, info: FollowerInfo) -> None:
-        for known in list(self._followers.values()):
-            if known.server_id == info.server_id:
-                self._drop(known)
+        for previous in list(self._followers.values()):
+            if previous.server_id == info.server_id:
+                self._remove_follower(previous)
         follower = Follower(info.server_id, ServerLink(self._server.host, source, info.link_id))
         if not follower.link.accepts(info):
             follower.link.close()
@@ -241,7 +241,7 @@ class Leading:
         limit_ms = tick_ms * server.config.sync_limit_ticks
         for follower in list(self._followers.values()):
             if now_ms - follower.link.last_heard_ms > limit_ms:
-                self._drop(follower)
+                self._remove_follower(follower)
         if self._is_quorum(self._active_count()):
             self._quorum_seen_ms = now_ms
         elif now_ms - self._quorum_seen_ms >= tick_ms // 2:
@@ -259,12 +259,12 @@ class Leading:
         causes = self._server.host.causes
         if causes is not None:
             heard = {follower.server_id for follower in self._followers.values()}
-            causes.waited(self._others_but(heard), causes.current(), silent_ms)
+            causes.waited(self._peers_except(heard), causes.current(), silent_ms)
 
-    def _others_but(self, heard: set[int]) -> list[str]:
+    def _peers_except(self, heard: set[int]) -> list[str]:
         server = self._server
-        without = heard | {server.server_id}
-        return [name for server_id, name in server.peers.items() if server_id not in without]
+        excluded = heard | {server.server_id}
+        return [name for server_id, name in server.peers.items() if server_id not in excluded]
 
     def _ping_interval_ms(self) -> float:
         """Return half a tick, or less if short sessions need their heartbeats passed on faster."""
@@ -294,7 +294,7 @@ class Leading:
 
     def revalidate(self, connection: ClientConnection, session_id: int) -> None:
         timeout_ms = self._validate(session_id, self._server.server_id)
-        self._server.session_found(connection, session_id, timeout_ms)
+        self._server.finish_session_init(connection, session_id, timeout_ms)
 
     def _on_revalidate_session(self, follower: Follower, request: RevalidateSession) -> None:
         session_id = request.session_id
@@ -309,7 +309,7 @@ class Leading:
         milliseconds, or 0 if the session is over."""
         if not self._tracker.touch(session_id):
             return 0
-        self._owners[session_id] = server_id
+        self._session_owners[session_id] = server_id
         return self._server.storage.tree.sessions.get(session_id, 0)
 
     # --- writes
@@ -326,7 +326,7 @@ class Leading:
             self._propose(session_id, request)
         elif isinstance(request, SyncRequest):
             self._sync(connection, connection.connection_id, xid)
-        elif self._is_at(session_id, server_id):
+        elif self._is_connected_to(session_id, server_id):
             self._propose(session_id, request, server_id, connection.connection_id, xid)
         else:
             self._server.close_connection(connection)
@@ -339,17 +339,17 @@ class Leading:
             self._sync(follower, connection_id, forwarded.xid)
         elif connection_id == 0:
             self._propose(session_id, request)
-        elif self._is_at(session_id, follower.server_id):
+        elif self._is_connected_to(session_id, follower.server_id):
             self._propose(session_id, request, follower.server_id, connection_id, forwarded.xid)
         else:
             follower.link.send(RequestRefused, connection_id, ZkCode.SESSIONMOVED)
 
-    def _is_at(self, session_id: int, server_id: int) -> bool:
+    def _is_connected_to(self, session_id: int, server_id: int) -> bool:
         """Return whether the session's client is connected to that server; a new session's is.
 
         Requests that a client sent before it changed servers must not be applied after newer ones.
         """
-        return self._owners.setdefault(session_id, server_id) == server_id
+        return self._session_owners.setdefault(session_id, server_id) == server_id
 
     def _propose(
         self,
@@ -398,26 +398,26 @@ class Leading:
                 self._tracker.add(txn.session_id, txn.request.session_timeout_ms)
                 self._ping_by(txn.request.session_timeout_ms / 6)
             elif isinstance(txn.request, CloseSession):
-                self._owners.pop(txn.session_id, None)
+                self._session_owners.pop(txn.session_id, None)
         while self._syncs and self._syncs[0][0] <= zxid:
-            _, asker, connection_id, xid = self._syncs.popleft()
-            self._answer_sync(asker, connection_id, xid)
+            _, requester, connection_id, xid = self._syncs.popleft()
+            self._answer_sync(requester, connection_id, xid)
 
-    def _sync(self, asker: Follower | ClientConnection, connection_id: int, xid: int) -> None:
+    def _sync(self, requester: Follower | ClientConnection, connection_id: int, xid: int) -> None:
         storage = self._server.storage
         if storage.next_unapplied is None:
-            self._answer_sync(asker, connection_id, xid)
+            self._answer_sync(requester, connection_id, xid)
         else:
-            self._syncs.append((storage.last_logged_zxid, asker, connection_id, xid))
+            self._syncs.append((storage.last_logged_zxid, requester, connection_id, xid))
 
     def _answer_sync(
-        self, asker: Follower | ClientConnection, connection_id: int, xid: int
+        self, requester: Follower | ClientConnection, connection_id: int, xid: int
     ) -> None:
-        if isinstance(asker, Follower):
-            if asker.link.link_id in self._followers:
-                asker.link.send(SyncDone, connection_id, xid)
+        if isinstance(requester, Follower):
+            if requester.link.link_id in self._followers:
+                requester.link.send(SyncDone, connection_id, xid)
         else:
-            self._server.answer_sync(asker, xid)
+            self._server.answer_sync(requester, xid)
 
 
 def _difference(

@@ -25,15 +25,15 @@ class ZooKeeperConfig:
     min_session_timeout_ms: int = 0
     """ZooKeeper's default is two ticks; the default of 0 permits short sessions, for fast tests."""
     max_session_timeout_ms: int = 40_000
-    own_paths: tuple[str, ...] = ()
+    built_in_paths: tuple[str, ...] = ()
     """Paths of the nodes that ZooKeeper provides, parents first; they depend on its release."""
-    tells_ephemerals: bool = True
+    supports_get_ephemerals: bool = True
     """True if a client may ask for its ephemeral nodes, as since ZooKeeper 3.6."""
     max_packet_bytes: int = 0xFFFFF
     """``jute.maxbuffer``: a client that sends a larger request loses its connection."""
 
-    def negotiated_timeout_ms(self, wanted_ms: int) -> int:
-        return min(max(wanted_ms, self.min_session_timeout_ms), self.max_session_timeout_ms)
+    def negotiated_timeout_ms(self, requested_ms: int) -> int:
+        return min(max(requested_ms, self.min_session_timeout_ms), self.max_session_timeout_ms)
 
 
 class Role(Protocol):
@@ -53,7 +53,7 @@ class Role(Protocol):
         ...
 
     def revalidate(self, connection: ClientConnection, session_id: int) -> None:
-        """Find out whether a session is alive, then call ``server.session_found``."""
+        """Find out whether a session is alive, then call ``server.finish_session_init``."""
         ...
 
     def touch(self, session_id: int) -> None:
@@ -84,11 +84,13 @@ class RoleOwner(Protocol):
         """Give up a connection and notify the client; its session lives on."""
         ...
 
-    def session_found(self, connection: ClientConnection, session_id: int, timeout_ms: int) -> None:
+    def finish_session_init(
+        self, connection: ClientConnection, session_id: int, timeout_ms: int
+    ) -> None:
         """Bind a session to a connection, or refuse it as expired if the timeout is 0."""
         ...
 
-    def applied(
+    def on_applied(
         self, txn: Txn, response: ZkResponse, connection: ClientConnection | None, xid: int
     ) -> None:
         """Fire the watches of an applied transaction, then answer it on ``connection``, if any."""

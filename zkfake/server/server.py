@@ -79,13 +79,13 @@ class ZooKeeperServer:
         }
         self.storage = storage
         self.config: ZooKeeperConfig = config or ZooKeeperConfig()
-        storage.tree.add_own_nodes(self.config.own_paths)
+        storage.tree.add_built_in_nodes(self.config.built_in_paths)
         self.connections: ConnectionTable = ConnectionTable(host)
         self.watches: WatchManager = WatchManager(self._deliver_event)
         self.election: FastLeaderElection = FastLeaderElection(
             host, server_id, self.peers, self._on_elected
         )
-        self.role: Role = self._first_role()
+        self.role: Role = self._initial_role()
         self._running = False
         wall_ms = host.wall_ms()
         first_id = (server_id << 56) | ((wall_ms << 24 & (1 << 64) - 1) >> 8)
@@ -93,7 +93,7 @@ class ZooKeeperServer:
 
     # --- life
 
-    def _first_role(self) -> Role:
+    def _initial_role(self) -> Role:
         return self._looking() if self.peers else Standalone(self)
 
     def _looking(self) -> Role:
@@ -170,7 +170,7 @@ class ZooKeeperServer:
 
     def on_disconnect(self, name: str) -> None:
         """Handle the loss of a node: its connections are closed, its sessions live on."""
-        for connection in self.connections.of_source(name):
+        for connection in self.connections.from_source(name):
             self._forget_connection(connection)
         if self._running:
             self.election.on_disconnect(name)
@@ -259,7 +259,7 @@ class ZooKeeperServer:
 
     def _ephemerals(self, session_id: int, request: GetEphemeralsRequest) -> ZkResponse:
         tree = self.storage.tree
-        if not self.config.tells_ephemerals:
+        if not self.config.supports_get_ephemerals:
             return ZkResponse(ZkCode.UNIMPLEMENTED, zxid=tree.last_zxid)
         prefix = request.prefix
         if prefix.strip() in ("", "/"):
@@ -270,7 +270,9 @@ class ZooKeeperServer:
 
     # --- calls from roles
 
-    def session_found(self, connection: ClientConnection, session_id: int, timeout_ms: int) -> None:
+    def finish_session_init(
+        self, connection: ClientConnection, session_id: int, timeout_ms: int
+    ) -> None:
         """Bind a session that was created or revalidated to a connection, or refuse it as expired
         if the timeout is 0."""
         if not connection.is_open:
@@ -279,15 +281,15 @@ class ZooKeeperServer:
             connection.send_connected(0, 0)
             self._forget_connection(connection)
             return
-        before = self.connections.bind(connection, session_id)
-        if before is not None:
-            self.close_connection(before)
+        previous = self.connections.bind(connection, session_id)
+        if previous is not None:
+            self.close_connection(previous)
         # Watches belong to the connection: the client arms them again.
         self.watches.remove_session(session_id)
         tell_owner(self.host, session_id, connection.source)
         connection.send_connected(session_id, timeout_ms)
 
-    def applied(
+    def on_applied(
         self, txn: Txn, response: ZkResponse, connection: ClientConnection | None, xid: int
     ) -> None:
         """Fire the watches of an applied transaction, then answer it on ``connection``, if any."""
@@ -305,7 +307,7 @@ class ZooKeeperServer:
             self.watches.fire(changes)
         if isinstance(request, CreateSession):
             if connection is not None:
-                self.session_found(connection, session_id, request.session_timeout_ms)
+                self.finish_session_init(connection, session_id, request.session_timeout_ms)
             return
         if connection is not None and connection.is_open:
             self.answer(connection, xid, response)
@@ -323,7 +325,7 @@ class ZooKeeperServer:
             connection = None
             if txn.origin == self.server_id:
                 connection = self.connections.by_id.get(txn.connection_id)
-            self.applied(txn, response, connection, txn.xid)
+            self.on_applied(txn, response, connection, txn.xid)
 
     def answer_sync(self, connection: ClientConnection, xid: int) -> None:
         """Answer the sync at the head of the connection's queue."""

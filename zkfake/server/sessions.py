@@ -36,7 +36,7 @@ class SessionTracker:
         self._expiry_ms: dict[int, int] = {}  # session to the time of its bucket
         self._buckets: dict[int, dict[int, None]] = {}  # time to sessions; may be empty
         self._due: list[int] = []  # heap of the bucket times
-        self._heard_at: dict[int, int | None] = {}
+        self._last_heard_event: dict[int, int | None] = {}
         """Event at which each session was last heard from, while a run is recorded."""
         self._timer: Timer | None = None
         self._timer_at_ms = 0
@@ -56,14 +56,14 @@ class SessionTracker:
             return False
         causes = self._host.causes
         if causes is not None:
-            self._heard_at[session_id] = causes.current()
+            self._last_heard_event[session_id] = causes.current()
         tick = min(self._tick_time_ms, max(1, timeout_ms // 3))
         expiry_ms = ((self._host.now_ms() + timeout_ms) // tick + 1) * tick
-        before_ms = self._expiry_ms.get(session_id)
-        if before_ms is not None:
-            if before_ms >= expiry_ms:
+        previous_expiry_ms = self._expiry_ms.get(session_id)
+        if previous_expiry_ms is not None:
+            if previous_expiry_ms >= expiry_ms:
                 return True
-            del self._buckets[before_ms][session_id]
+            del self._buckets[previous_expiry_ms][session_id]
         self._expiry_ms[session_id] = expiry_ms
         bucket = self._buckets.get(expiry_ms)
         if bucket is None:
@@ -81,7 +81,7 @@ class SessionTracker:
         """Stop tracking a session that was closed."""
         if self._timeout_ms.pop(session_id, None) is None:
             return
-        self._heard_at.pop(session_id, None)
+        self._last_heard_event.pop(session_id, None)
         del self._buckets[self._expiry_ms.pop(session_id)][session_id]
         if not self._timeout_ms:
             self.stop()
@@ -92,7 +92,7 @@ class SessionTracker:
             self._timer.cancel()
             self._timer = None
         self._timeout_ms.clear()
-        self._heard_at.clear()
+        self._last_heard_event.clear()
         self._expiry_ms.clear()
         self._buckets.clear()
         self._due.clear()
@@ -124,7 +124,7 @@ class SessionTracker:
             self._arm()
         causes = self._host.causes
         for session_id in expired:
-            heard_at = self._heard_at.pop(session_id, None)
+            last_heard_event = self._last_heard_event.pop(session_id, None)
             if causes is not None:
-                causes.serve("SessionTracker", heard_at)
+                causes.serve("SessionTracker", last_heard_event)
             self._on_expire(session_id)

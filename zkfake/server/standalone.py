@@ -25,7 +25,7 @@ class Standalone:
 
     def start(self) -> None:
         storage = self._server.storage
-        storage.settle()
+        storage.apply_all()
         # After a restart every session gets its full timeout again, except sessions whose clients
         # ended with a former process.
         for session_id, timeout_ms in sorted(storage.tree.sessions.items()):
@@ -55,18 +55,18 @@ class Standalone:
         wall_ms = server.host.wall_ms()
         txn = Txn(zxid, wall_ms, session_id, request)
         if storage.journal is not None:
-            storage.write_down(txn)
+            storage.append_to_journal(txn)
         response = tree.apply(zxid, wall_ms, session_id, request)
         if type(request) is CreateSession:
             self._tracker.add(session_id, request.session_timeout_ms)
         elif type(request) is CloseSession:
             self._tracker.remove(session_id)
-        server.applied(txn, response, connection, xid)
+        server.on_applied(txn, response, connection, xid)
 
     def revalidate(self, connection: ClientConnection, session_id: int) -> None:
         alive = self._tracker.touch(session_id)
         timeout_ms = self._server.storage.tree.sessions[session_id] if alive else 0
-        self._server.session_found(connection, session_id, timeout_ms)
+        self._server.finish_session_init(connection, session_id, timeout_ms)
 
     def touch(self, session_id: int) -> None:
         self._tracker.touch(session_id)

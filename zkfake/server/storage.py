@@ -76,7 +76,7 @@ class ZooKeeperStorage:
         """Log a transaction, whose zxid must be higher than that of the last one."""
         invariant(txn.zxid > self.last_logged_zxid, "a logged zxid did not grow")
         if self.journal is not None:
-            self.write_down(txn)
+            self.append_to_journal(txn)
         if not self.log:
             self._base_zxid = self.tree.last_zxid
         self.log.append(txn)
@@ -130,7 +130,7 @@ class ZooKeeperStorage:
         del self.log[position:]
         return True
 
-    def settle(self) -> None:
+    def apply_all(self) -> None:
         """Apply the whole log and empty it, for a server without peers."""
         while self.next_unapplied is not None:
             self.apply_next()
@@ -155,7 +155,7 @@ class ZooKeeperStorage:
 
     # --- outliving the process
 
-    def write_down(self, txn: Txn) -> None:
+    def append_to_journal(self, txn: Txn) -> None:
         """Append a transaction to the journal, after saving a snapshot if one is due."""
         journal = self.journal
         if journal is not None:

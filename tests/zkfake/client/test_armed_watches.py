@@ -23,10 +23,10 @@ REFUSED = ZkResponse(ZkCode.SESSIONEXPIRED)
 def armed() -> ClientWatches:
     """A watch of each kind, and a data watch and a child watch of one node."""
     watches = ClientWatches()
-    watches.answered(GetDataRequest("/data", watch=True), FOUND)
-    watches.answered(ExistsRequest("/there", watch=True), FOUND)
-    watches.answered(ExistsRequest("/missing", watch=True), MISSING)
-    watches.answered(GetChildrenRequest("/data", watch=True), FOUND)
+    watches.on_response(GetDataRequest("/data", watch=True), FOUND)
+    watches.on_response(ExistsRequest("/there", watch=True), FOUND)
+    watches.on_response(ExistsRequest("/missing", watch=True), MISSING)
+    watches.on_response(GetChildrenRequest("/data", watch=True), FOUND)
     return watches
 
 
@@ -55,7 +55,7 @@ def test_what_arms_no_watch_is_not_remembered(
 ) -> None:
     """Reads that ask for none, and reads that fail; only ``exists`` may wait for a node."""
     watches = ClientWatches()
-    watches.answered(request_, response)
+    watches.on_response(request_, response)
     assert watches.rearm_request(7) is None
 
 
@@ -74,7 +74,7 @@ def test_a_watch_that_fired_is_used_up(
 ) -> None:
     """A deletion uses up all that watch the node."""
     watches = armed()
-    watches.fired(event_type, path)
+    watches.on_event(event_type, path)
     assert watches.rearm_request(7) == SetWatches(7, *expected)
 
 
@@ -91,5 +91,5 @@ def test_a_new_session_has_no_watches() -> None:
 def test_one_watch_alone_is_armed_again(request_: SessionRequest) -> None:
     """Of whichever kind it is."""
     watches = ClientWatches()
-    watches.answered(request_, FOUND)
+    watches.on_response(request_, FOUND)
     assert watches.rearm_request(7) is not None

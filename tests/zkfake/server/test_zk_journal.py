@@ -178,7 +178,7 @@ def test_a_standalone_server_comes_back_with_its_tree(network: ZkNetwork) -> Non
     network.run(client.handle_request(SetDataRequest("/a", b"data")))
     before = network.storages[1].tree.snapshot()
     other = in_another_process(network, journals, start=False)
-    other.storages[1].settle()
+    other.storages[1].apply_all()
     assert other.storages[1].tree.snapshot() == before
     assert journals[1].saves == 0
 
@@ -229,7 +229,7 @@ def test_a_snapshot_and_the_log_behind_it_give_the_same(network: ZkNetwork, limi
     assert len(journals[1].entries) <= limit + 1
     before = network.storages[1].tree.snapshot()
     other = in_another_process(network, journals, start=False)
-    other.storages[1].settle()
+    other.storages[1].apply_all()
     assert other.storages[1].tree.snapshot() == before
 
 
@@ -347,7 +347,7 @@ def test_a_snapshot_from_the_leader_replaces_the_journal(network: ZkNetwork) -> 
     network.run_for(10)
     assert journal.saves == 1
     restored = journal.restored(1)
-    restored.settle()
+    restored.apply_all()
     assert restored.tree.snapshot() == network.storages[3].tree.snapshot()
     assert restored.current_epoch == network.storages[3].current_epoch == 1
     assert journals[1] is not journal
@@ -393,7 +393,7 @@ def test_sessions_of_the_snapshot_and_of_the_log_are_former_ones() -> None:
     journal = MemoryJournal()
     storage = journal.restored(1)
     storage.append(Txn(1, 0, first, CreateSession(6000)))
-    storage.settle()
+    storage.apply_all()
     storage.save()
     storage.append(Txn(2, 0, second, CreateSession(6000)))
     storage.append(Txn(3, 0, foreign, CreateSession(6000)))
@@ -422,7 +422,7 @@ def test_a_snapshot_takes_the_place_of_the_log() -> None:
     """What was logged and not applied is of another history."""
     source, storage = ZooKeeperStorage(), ZooKeeperStorage()
     source.append(Txn(5, 0, 5, CreateSession(6000)))
-    source.settle()
+    source.apply_all()
     storage.append(Txn(1, 0, 1, CreateSession(6000)))
     storage.install(source.tree.snapshot())
     assert (storage.log, storage.last_logged_zxid, storage.base_zxid) == ([], 5, 5)

@@ -295,8 +295,8 @@ def test_nothing_is_kept_of_a_session_that_is_over(trio: ZkNetwork) -> None:
     assert isinstance(leading, Leading)
     client = trio.client_at(1)
     trio.write(client, "/a")
-    assert list(leading._owners) == [client.session_id]
+    assert list(leading._session_owners) == [client.session_id]
     closed = client.close()
     trio.run_until(lambda: closed.done)
     trio.run_for(5)
-    assert leading._owners == {}
+    assert leading._session_owners == {}
