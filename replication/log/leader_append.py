@@ -30,16 +30,16 @@ from ...protocol.versions import Behaviour
 from .log import Log
 from .producer_replay import note_batch
 from .producer_state import BatchMetadata
-from .record_walk import Looked, look_through
+from .record_walk import RecordScan, scan_records
 from .results import NOTHING_APPENDED, AppendInfo
 from .settings import LogSettings
-from .validator import ORIGIN_CLIENT, ValidationContext, too_large, validate
+from .validator import ORIGIN_CLIENT, ValidationContext, too_large_error, validate
 from .verification import UNGUARDED, Unguarded, VerificationGuard
 
 _ZSTD = codecs.ZSTD
 _LARGE = 4096
 """Size in bytes from which a memoryview of a batch is faster than a copy."""
-_unpack_plain = struct.Struct(">qi4xbIhiqqqhii").unpack_from
+_unpack_header = struct.Struct(">qi4xbIhiqqqhii").unpack_from
 """Unpacks the fields of ``HEADER`` except the leader epoch."""
 _pack_prefix = PREFIX.pack
 _new_tuple = tuple.__new__
@@ -81,17 +81,17 @@ def append_as_leader(
     """
     if log.storage.directory.is_offline:
         log.storage.directory.check()
-    found = None
+    scan = None
     if not records:
         records = b""
-    elif log.settings.is_plain and len(records) >= HEADER_SIZE:
-        info = _append_plainly(log, records, leader_epoch, now_ms, origin)
+    elif log.settings.stores_batches_unchanged and len(records) >= HEADER_SIZE:
+        info = _append_fast(log, records, leader_epoch, now_ms, origin)
         if isinstance(info, AppendInfo):
             return info
-        found = info
+        scan = info
     validated = validate(
         records,
-        ValidationContext(log.settings, log.behaviour, now_ms, origin, api_version, found),
+        ValidationContext(log.settings, log.behaviour, now_ms, origin, api_version, scan),
     )
     if validated is None:
         return NOTHING_APPENDED
@@ -102,18 +102,18 @@ def append_as_leader(
     return _append_patched(log, data, fields, epoch, now_ms, origin, append_time_ms, guard)
 
 
-def _append_plainly(
+def _append_fast(
     log: Log, records: Readable, leader_epoch: int, now_ms: int, origin: str
-) -> AppendInfo | Looked | None:
+) -> AppendInfo | RecordScan | None:
     """Append a batch that passes every check of the fast path; leave any other to the validator.
 
     For the latter, including every transactional batch, return None, or the result of
-    ``look_through`` if the records are well-formed but have to be changed.
+    ``scan_records`` if the records are well-formed but have to be changed.
     """
     (
         base_offset, length, magic, crc, attributes, last_delta, base_timestamp,
         max_timestamp, producer_id, producer_epoch, base_sequence, count,
-    ) = _unpack_plain(records)  # fmt: skip
+    ) = _unpack_header(records)  # fmt: skip
     size = length + LENGTH_OVERHEAD
     settings = log.settings
     view = records if size < _LARGE else memoryview(records)
@@ -153,9 +153,9 @@ def _append_plainly(
         or data[-1]
         or max_timestamp != base_timestamp
     ):
-        found = _look_through(data, count, attributes, base_timestamp, settings)
-        if found is None or found[0] != max_timestamp or not found[1]:
-            return found
+        scan = _scan_well_formed(data, count, attributes, base_timestamp, settings)
+        if scan is None or scan[0] != max_timestamp or not scan[1]:
+            return scan
     last_offset = offset + last_delta
     if log.latest_epoch != leader_epoch and leader_epoch >= 0:
         log.assign_epoch_start_offset(leader_epoch, offset)
@@ -259,7 +259,8 @@ def _check_producer(
         if unknown_error is not None and base_sequence != 0:
             raise KafkaError(
                 unknown_error,
-                f"sequence {base_sequence} of producer {producer_id}, unknown here",
+                f"producer {producer_id} is unknown on this partition, but its first sequence is "
+                f"{base_sequence}, not 0",
             )
         return None
     last_sequence = base_sequence
@@ -295,12 +296,12 @@ def _unknown_producer_error(behaviour: Behaviour) -> ErrorCode | None:
     return ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
 
 
-def _look_through(
+def _scan_well_formed(
     data: bytes, count: int, codec: int, base_timestamp: int, settings: LogSettings
-) -> Looked | None:
-    """Return the result of ``look_through``; None if the records are malformed."""
+) -> RecordScan | None:
+    """Return the result of ``scan_records``; None if the records are malformed."""
     try:
-        return look_through(
+        return scan_records(
             data,
             count,
             codec,
@@ -309,6 +310,6 @@ def _look_through(
             settings.records_max,
         )
     except codecs.PayloadTooLarge as error:
-        raise too_large(error) from None  # the validator would decompress as much again
+        raise too_large_error(error) from None  # the validator would decompress as much again
     except (codecs.CorruptPayload, MalformedRecords):
         return None

@@ -261,7 +261,7 @@ class Log(LogOffsets):
         if offset > limit:
             raise KafkaError(
                 ErrorCode.OFFSET_OUT_OF_RANGE,
-                f"{self.topic_partition} cannot start at {offset}, beyond {limit}",
+                f"log start offset {offset} of {self.topic_partition} is above the limit {limit}",
             )
         self.log_start_offset = offset
         if self.high_watermark < offset:
@@ -488,8 +488,8 @@ class Log(LogOffsets):
         if offset > self.log_end_offset or offset < self.log_start_offset:
             raise KafkaError(
                 ErrorCode.OFFSET_OUT_OF_RANGE,
-                f"{self.topic_partition} holds {self.log_start_offset} to "
-                f"{self.log_end_offset}, not {offset}",
+                f"offset {offset} of {self.topic_partition} is out of range "
+                f"{self.log_start_offset} to {self.log_end_offset}",
             )
         if offset >= upper_bound_offset or offset == self.log_end_offset:
             return NOTHING_READ

@@ -155,8 +155,8 @@ class ProducerStateManager:
             if unknown_error is not None and first_sequence != 0:
                 raise KafkaError(
                     unknown_error,
-                    f"sequence {first_sequence} of producer {producer_id}, of which nothing is "
-                    "known here",
+                    f"producer {producer_id} is unknown on this partition, but its first sequence "
+                    f"is {first_sequence}, not 0",
                 )
             return None
         if is_client:
@@ -174,7 +174,7 @@ class ProducerStateManager:
         if not is_transactional and is_open:
             raise KafkaError(
                 ErrorCode.INVALID_TXN_STATE,
-                f"producer {producer_id} wrote outside of the transaction it has open",
+                f"producer {producer_id} sent a batch outside the transaction that it has open",
             )
         return None
 
@@ -190,8 +190,8 @@ class ProducerStateManager:
         if marker.coordinator_epoch < entry.coordinator_epoch:
             raise KafkaError(
                 ErrorCode.TRANSACTION_COORDINATOR_FENCED,
-                f"marker of producer {producer_id} with coordinator epoch "
-                f"{marker.coordinator_epoch}, but {entry.coordinator_epoch} was seen",
+                f"coordinator epoch {marker.coordinator_epoch} in a marker of producer "
+                f"{producer_id} is older than the current {entry.coordinator_epoch}",
             )
 
     # -- appended batches -------------------------------------------------------------------
@@ -370,7 +370,8 @@ def _check_epoch(entry: ProducerEntry, epoch: int) -> None:
     if epoch < entry.epoch:
         raise KafkaError(
             ErrorCode.INVALID_PRODUCER_EPOCH,
-            f"producer {entry.producer_id} with epoch {epoch}, but {entry.epoch} was seen",
+            f"epoch {epoch} of producer {entry.producer_id} is older than the current "
+            f"{entry.epoch}",
         )
 
 
@@ -389,5 +390,6 @@ def _check_sequence(entry: ProducerEntry, epoch: int, first_sequence: int) -> No
     if first_sequence != expected:
         raise KafkaError(
             ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER,
-            f"producer {entry.producer_id}: sequence {first_sequence} where {expected} is next",
+            f"producer {entry.producer_id}: sequence {first_sequence} is not the expected "
+            f"{expected}",
         )

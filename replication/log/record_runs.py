@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from ...protocol.records.format import INT_SHIFT_MAX, MalformedRecords, read_varint
 
-MANY = 100
+RUN_SCAN_MIN_RECORDS = 100
 """Number of records from which it pays to look for runs."""
 NO_DELTAS = (-(1 << 80), 1 << 80)
 """Largest and least timestamp delta of no records: below and above all that ten bytes can hold."""
-_RUN_MAX = 1024
-_RUN_WORTHWHILE = 16
-_SHORT_RUNS = 1
+_RUN_MAX_RECORDS = 1024
+_RUN_MIN_RECORDS = 16
+_SHORT_RUNS_MAX = 1
 """Number of runs that may be too short before the search for runs ends."""
 _TIME_BYTES_MAX = 9
 _LAST = bytes(range(128))
@@ -40,11 +40,11 @@ def skip_runs(body: bytes, position: int, count: int) -> tuple[int, int, int, in
     first = runs = 0
     largest, least = NO_DELTAS
     try:
-        while first < count and first >= _RUN_WORTHWHILE * (runs - _SHORT_RUNS):
-            found = _run(body, position, first, min(count - first, _RUN_MAX))
-            if found is None:
+        while first < count and first >= _RUN_MIN_RECORDS * (runs - _SHORT_RUNS_MAX):
+            run = _find_run(body, position, first, min(count - first, _RUN_MAX_RECORDS))
+            if run is None:
                 break
-            length, distance, deltas = found
+            length, distance, deltas = run
             first += length
             position += length * distance
             largest = max(largest, *deltas)
@@ -55,7 +55,7 @@ def skip_runs(body: bytes, position: int, count: int) -> tuple[int, int, int, in
     return first, position, largest, least
 
 
-def _run(
+def _find_run(
     body: bytes, begin: int, first: int, count: int
 ) -> tuple[int, int, tuple[int, ...]] | None:
     """Find the run of records shaped like the one at ``begin``.
@@ -71,7 +71,7 @@ def _run(
     while body[offset_at] > 127:
         offset_at += 1
     offset_at += 1
-    columns = _offsets(first, count)
+    columns = _offset_delta_columns(first, count)
     key_at = offset_at + len(columns)
     key_size, position = read_varint(body, key_at, INT_SHIFT_MAX)
     fixed += range(key_at, position)
@@ -84,20 +84,22 @@ def _run(
     fixed.append(headers_at)
     count = min(len(columns[0]), (len(body) - begin) // distance)
     for at in fixed:
-        count = _alike(body[at : at + count * distance : distance], body[at : at + 1])
+        count = _matching_prefix_length(
+            body[at : at + count * distance : distance], body[at : at + 1]
+        )
     for at in range(time_at, offset_at - 1):
-        count = _alike(body[at : at + count * distance : distance], _EARLIER)
+        count = _matching_prefix_length(body[at : at + count * distance : distance], _EARLIER)
     at = offset_at - 1
-    count = _alike(body[at : at + count * distance : distance], _LAST)
+    count = _matching_prefix_length(body[at : at + count * distance : distance], _LAST)
     stop = count * distance
     for at, expected in enumerate(columns, offset_at):
         if body[at : at + stop : distance] != expected[:count]:
             return None
     times = [body[at : at + stop : distance] for at in range(time_at, offset_at)]
-    return count, distance, _deltas(times)
+    return count, distance, _distinct_values(times)
 
 
-def _offsets(first: int, count: int) -> tuple[bytes, ...]:
+def _offset_delta_columns(first: int, count: int) -> tuple[bytes, ...]:
     """Return the encoded offset deltas from ``first`` on, as one column for each byte.
 
     They end before the first delta with another number of bytes.
@@ -113,18 +115,18 @@ def _offsets(first: int, count: int) -> tuple[bytes, ...]:
     return low, _MIDDLE[start : start + count], bytes((first // _TWO_BYTES,)) * len(low)
 
 
-def _alike(column: bytes, allowed: bytes) -> int:
+def _matching_prefix_length(column: bytes, allowed: bytes) -> int:
     """Return the number of leading bytes that are among the allowed ones."""
     return len(column) - len(column.lstrip(allowed))
 
 
-def _deltas(columns: list[bytes]) -> tuple[int, ...]:
+def _distinct_values(columns: list[bytes]) -> tuple[int, ...]:
     """Return the distinct numbers encoded in the columns."""
-    found = []
+    values = []
     for digits in set(zip(*columns, strict=True)):
         value = shift = 0
         for byte in digits:
             value |= (byte & 127) << shift
             shift += 7
-        found.append((value >> 1) ^ -(value & 1))
-    return tuple(found)
+        values.append((value >> 1) ^ -(value & 1))
+    return tuple(values)

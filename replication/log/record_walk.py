@@ -21,26 +21,26 @@ from ...protocol.records.format import (
     MalformedRecords,
     read_varint,
 )
-from .record_runs import MANY, NO_DELTAS, skip_runs
+from .record_runs import NO_DELTAS, RUN_SCAN_MIN_RECORDS, skip_runs
 
 _LONG_MIN = -(1 << 63)
 
-Looked = tuple[int, bool, bytes]
-"""Result of ``look_through``."""
+RecordScan = tuple[int, bool, bytes]
+"""Result of ``scan_records``."""
 
 
 class TooManyHeaders(MalformedRecords):
     """Raised when the records of a batch together have more headers than allowed."""
 
 
-def look_through(
+def scan_records(
     data: bytes,
     count: int,
     codec: int,
     base_timestamp: int,
     decompressed_bytes_max: int = codecs.DECOMPRESSED_BYTES_MAX,
     headers_max: int = INT_MAX,
-) -> Looked:
+) -> RecordScan:
     """Scan the records of a whole batch. Return their largest timestamp, whether their offsets
     can be kept, and their decompressed bytes (``body_of``), for further use.
 
@@ -74,7 +74,7 @@ def walk(
     ``headers_max`` headers, fill the body exactly.
     """
     first, last_time, in_order, (largest, least) = 0, -1, True, NO_DELTAS
-    if count >= MANY:
+    if count >= RUN_SCAN_MIN_RECORDS:
         first, position, largest, least = skip_runs(body, position, count)
     try:
         for expected in range(2 * first, 2 * count, 2):
@@ -85,7 +85,7 @@ def walk(
                 position += 1
                 size += byte - 1 << 7
                 if byte > 127:
-                    size, position = _rest(body, position, size)
+                    size, position = _continue_varint(body, position, size)
             start = position
             time = body[position + 1]  # after the attributes, which are unused
             position += 2
@@ -94,7 +94,7 @@ def walk(
                 position += 1
                 time += byte - 1 << 7
                 if byte > 127:
-                    time, position = _rest(body, position, time, LONG_SHIFT_MAX)
+                    time, position = _continue_varint(body, position, time, LONG_SHIFT_MAX)
             if time != last_time:
                 last_time, delta = time, (time >> 1) ^ -(time & 1)
                 largest = delta if delta > largest else largest
@@ -106,25 +106,25 @@ def walk(
                 position += 1
                 offset += byte - 1 << 7
                 if byte > 127:
-                    offset, position = _rest(body, position, offset)
+                    offset, position = _continue_varint(body, position, offset)
             in_order = in_order and offset == expected
-            size_of_key = body[position]
+            key_size = body[position]
             position += 1
-            if size_of_key != 1:  # not null
-                if size_of_key > 127:
-                    size_of_key, position = _long(body, position, size_of_key)
-                if not size_of_key & 1:
-                    position += size_of_key >> 1
-            size_of_value = body[position]
+            if key_size != 1:  # not null
+                if key_size > 127:
+                    key_size, position = _continue_size(body, position, key_size)
+                if not key_size & 1:
+                    position += key_size >> 1
+            value_size = body[position]
             position += 1
-            if size_of_value > 127:
+            if value_size > 127:
                 byte = body[position]
                 position += 1
-                size_of_value += byte - 1 << 7
+                value_size += byte - 1 << 7
                 if byte > 127:
-                    size_of_value, position = _rest(body, position, size_of_value)
-            if not size_of_value & 1:
-                position += size_of_value >> 1
+                    value_size, position = _continue_varint(body, position, value_size)
+            if not value_size & 1:
+                position += value_size >> 1
             position += 1
             if body[position - 1]:
                 position, headers_max = _skip_headers(body, position - 1, headers_max)
@@ -141,7 +141,7 @@ def _check_end(body: bytes, position: int, count: int) -> None:
         raise MalformedRecords(f"{len(body) - position} bytes follow the last of {count} records")
 
 
-def _rest(
+def _continue_varint(
     body: bytes, position: int, value: int, shift_max: int = INT_SHIFT_MAX
 ) -> tuple[int, int]:
     """Read a number from its third byte on, with ``value`` for the first two.
@@ -160,13 +160,13 @@ def _rest(
         shift += 7
 
 
-def _long(body: bytes, position: int, value: int) -> tuple[int, int]:
-    """Read a 32-bit number from its second byte on, as ``_rest`` does from the third."""
+def _continue_size(body: bytes, position: int, value: int) -> tuple[int, int]:
+    """Read a 32-bit number from its second byte on, as ``_continue_varint`` does from the third."""
     byte = body[position]
     value += byte - 1 << 7
     if byte < 128:
         return value, position + 1
-    return _rest(body, position + 1, value)
+    return _continue_varint(body, position + 1, value)
 
 
 def _skip_headers(body: bytes, position: int, headers_max: int) -> tuple[int, int]:
@@ -178,19 +178,19 @@ def _skip_headers(body: bytes, position: int, headers_max: int) -> tuple[int, in
     if count < 0:
         raise MalformedRecords(f"a record claims {count} headers")
     if count > headers_max:
-        raise TooManyHeaders(f"{count} headers where {headers_max} are left")
+        raise TooManyHeaders(f"{count} headers, but only {headers_max} more are allowed")
     for _ in range(count):
         size = body[position]
         position += 1
         if size > 127:
-            size, position = _long(body, position, size)
+            size, position = _continue_size(body, position, size)
         if size & 1:
             raise MalformedRecords("a header without a key")
         position += size >> 1
         size = body[position]
         position += 1
         if size > 127:
-            size, position = _long(body, position, size)
+            size, position = _continue_size(body, position, size)
         if not size & 1:
             position += size >> 1
     return position, headers_max - count

@@ -32,7 +32,6 @@ class LogSettings:
         "index_interval_bytes",
         "is_compacted",
         "is_deleted",
-        "is_plain",
         "max_compaction_lag_ms",
         "max_message_bytes",
         "min_cleanable_dirty_ratio",
@@ -45,6 +44,7 @@ class LogSettings:
         "segment_jitter_ms",
         "segment_ms",
         "segment_ms_least",
+        "stores_batches_unchanged",
         "timestamp_difference_max_ms",
         "timestamp_type",
     )
@@ -96,7 +96,7 @@ class LogSettings:
             self.timestamp_type == CREATE_TIME and self.timestamp_difference_max_ms < LONG_MAX
         )
         """True if the leader must check the key and timestamp of every record."""
-        self.is_plain: bool = (
+        self.stores_batches_unchanged: bool = (
             self.codec is None
             and self.timestamp_type == CREATE_TIME
             and not self.checks_records

@@ -31,7 +31,7 @@ from ...protocol.records.format import (
 from ...protocol.records.legacy import LegacyMessage, parse_message
 from ...protocol.records.record_bytes import marks, renumbered
 from ...protocol.versions import Behaviour
-from .record_walk import Looked, look_through
+from .record_walk import RecordScan, scan_records
 from .results import RecordErrors
 from .settings import LogSettings
 from .up_conversion import up_converted
@@ -57,8 +57,8 @@ class ValidationContext(NamedTuple):
     now_ms: int
     origin: str
     api_version: int | None
-    found: Looked | None = None
-    """Result of ``look_through`` for the only batch, if it was scanned already."""
+    scan: RecordScan | None = None
+    """Result of ``scan_records`` for the only batch, if it was scanned already."""
 
 
 def validate(records: Readable, context: ValidationContext) -> Validated | None:
@@ -72,7 +72,9 @@ def validate(records: Readable, context: ValidationContext) -> Validated | None:
     is_new_client = api_version is not None and api_version >= _FIRST_VERSION_OF_V2_ONLY
     if not batches and not messages:
         if is_new_client:
-            raise KafkaError(ErrorCode.INVALID_RECORD, "a produce request without a batch")
+            raise KafkaError(
+                ErrorCode.INVALID_RECORD, "a partition in the produce request has no batch"
+            )
         return None
     if batches and messages:
         raise KafkaError(ErrorCode.INVALID_RECORD, "batches and old messages are mixed")
@@ -106,7 +108,7 @@ def _split(
         if magic == 2:
             length = int.from_bytes(records[position + 8 : position + 12], "big", signed=True)
             if length < MINIMUM_LENGTH:
-                raise KafkaError(ErrorCode.CORRUPT_MESSAGE, f"batch length {length}")
+                raise KafkaError(ErrorCode.CORRUPT_MESSAGE, f"{length} is no valid batch length")
             end = position + LENGTH_OVERHEAD + length
             if end > total:
                 break
@@ -156,7 +158,7 @@ def _validate_batch(batch: RecordBatch, context: ValidationContext) -> Validated
     _check_header(batch, context)
     source = batch.compression
     target = source if settings.codec is None else settings.codec
-    largest, in_order, body = context.found or _look_through(batch, settings)
+    largest, in_order, body = context.scan or _scan_or_refuse(batch, settings)
     in_place = source == target and in_order
     append_time = NO_TIMESTAMP
     if settings.timestamp_type == LOG_APPEND_TIME:
@@ -176,7 +178,7 @@ def _check_header(batch: RecordBatch, context: ValidationContext) -> None:
     if count <= 0 or batch.last_offset - batch.base_offset + 1 != count:
         raise KafkaError(
             ErrorCode.INVALID_RECORD,
-            f"offsets {batch.base_offset} to {batch.last_offset} for {count} records",
+            f"a batch of {count} records has offsets {batch.base_offset} to {batch.last_offset}",
         )
     attributes = batch.attributes
     if context.origin == ORIGIN_CLIENT:
@@ -186,7 +188,7 @@ def _check_header(batch: RecordBatch, context: ValidationContext) -> None:
         if batch.producer_id >= 0 and batch.base_sequence < 0:
             raise KafkaError(
                 ErrorCode.INVALID_RECORD,
-                f"sequence {batch.base_sequence} from producer {batch.producer_id}",
+                f"producer {batch.producer_id} sent the negative sequence {batch.base_sequence}",
             )
     if context.settings.record_version < 2 and (
         attributes & TRANSACTIONAL_BIT or batch.producer_id >= 0
@@ -219,10 +221,10 @@ def _check_count(count: int, settings: LogSettings) -> None:
         )
 
 
-def _look_through(batch: RecordBatch, settings: LogSettings) -> Looked:
-    """Return the result of ``look_through``; raise ``KafkaError`` for unreadable records."""
+def _scan_or_refuse(batch: RecordBatch, settings: LogSettings) -> RecordScan:
+    """Return the result of ``scan_records``; raise ``KafkaError`` for unreadable records."""
     try:
-        return look_through(
+        return scan_records(
             batch.data,
             batch.record_count,
             batch.compression,
@@ -231,14 +233,14 @@ def _look_through(batch: RecordBatch, settings: LogSettings) -> Looked:
             settings.records_max,
         )
     except codecs.PayloadTooLarge as excess:
-        raise too_large(excess) from None
+        raise too_large_error(excess) from None
     except codecs.CorruptPayload as damage:
         raise KafkaError(ErrorCode.CORRUPT_MESSAGE, str(damage)) from None
     except MalformedRecords as error:
         raise KafkaError(ErrorCode.INVALID_RECORD, str(error)) from None
 
 
-def too_large(error: codecs.PayloadTooLarge) -> KafkaError:
+def too_large_error(error: codecs.PayloadTooLarge) -> KafkaError:
     """Return the error for records that exceed a limit when decompressed or counted."""
     return KafkaError(
         ErrorCode.MESSAGE_TOO_LARGE, f"{error}; a larger max.message.bytes allows for more"
@@ -320,7 +322,7 @@ def _convert(messages: list[LegacyMessage], context: ValidationContext) -> Valid
     try:
         body, count, base_timestamp, largest = up_converted(messages, settings, context.now_ms)
     except codecs.PayloadTooLarge as excess:
-        raise too_large(excess) from None
+        raise too_large_error(excess) from None
     except MalformedRecords as error:
         raise KafkaError(ErrorCode.CORRUPT_MESSAGE, str(error)) from None
     if not count:

@@ -87,6 +87,6 @@ class VerificationGuards:
         if guard is not None and first_sequence > guard.lowest_sequence:
             raise KafkaError(
                 ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER,
-                f"producer {producer_id}: sequence {first_sequence} before "
-                f"{guard.lowest_sequence}, which is still to be verified",
+                f"producer {producer_id}: sequence {first_sequence} must wait until sequence "
+                f"{guard.lowest_sequence} is verified and appended",
             )

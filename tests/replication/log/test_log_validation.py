@@ -235,11 +235,11 @@ def test_records_whose_offsets_change_are_looked_through_once(
     looks: list[int] = []
     for module in (leader_append, validator):
 
-        def look(*arguments: Any, original: Any = module.look_through) -> Any:
+        def look(*arguments: Any, original: Any = module.scan_records) -> Any:
             looks.append(1)
             return original(*arguments)
 
-        monkeypatch.setattr(module, "look_through", look)
+        monkeypatch.setattr(module, "scan_records", look)
     record = build_batch([Record(0, tools.now_ms, b"k", b"v" * 40)])[HEADER_SIZE:]
     log = tools.log()
     append_as_leader(log, batch(compression.compress(1, record * 3), 3, 1), 0, tools.now_ms)
