@@ -171,7 +171,7 @@ class BrokerFront:
         gateway, backend = self._gateway, self._backend
         now_ms = gateway.runtime.now_ms
         if quotas.is_any:
-            backend = ThrottlingBackend(backend, quotas, now_ms, gateway.partitions_of)
+            backend = ThrottlingBackend(backend, quotas, now_ms, gateway.partition_count)
         for listener in self._listeners:
             listener.service.backend = backend
             listener.service.limit_connections(

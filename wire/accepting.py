@@ -47,10 +47,10 @@ def cut(transport: asyncio.Transport) -> None:
     transport.abort()
 
 
-def _shut_down(shut: socket.socket) -> None:
+def _shut_down(target: socket.socket) -> None:
     """End the connection for its peer, too; closing does not while a forked process has a copy."""
     with contextlib.suppress(OSError):
-        shut.shutdown(socket.SHUT_RDWR)
+        target.shutdown(socket.SHUT_RDWR)
 
 
 class BoundedLog:

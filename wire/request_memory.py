@@ -70,18 +70,18 @@ class RequestMemory:
 
     def note(self, holder: Holder, held: int) -> None:
         """Record the number of bytes that a connection holds now; 0 if it has ended."""
-        before = self._held.get(holder, 0)
-        if held == before:
+        previous = self._held.get(holder, 0)
+        if held == previous:
             return
         was_full = self.is_full
-        self.total += held - before
+        self.total += held - previous
         if held:
             self._held[holder] = held
-            if not before:
+            if not previous:
                 self._since_s[holder] = self._loop.time()
         else:
             del self._held[holder], self._since_s[holder]
-        if held < before:
+        if held < previous:
             self._released_s = self._loop.time()
         if self.is_full:
             if not was_full:
@@ -89,15 +89,15 @@ class RequestMemory:
             elif not held:
                 next(iter(self._held)).update_reading()
         elif was_full:
-            self._ask_all()
+            self._update_all_reading()
 
     def _begin_waiting(self) -> None:
         self._released_s = self._loop.time()
         if self._timer is None:
             self._timer = self._loop.call_later(STALL_S, self._check_stall)
-        self._ask_all()
+        self._update_all_reading()
 
-    def _ask_all(self) -> None:
+    def _update_all_reading(self) -> None:
         for holder in tuple(self._held):
             holder.update_reading()
 
@@ -106,9 +106,9 @@ class RequestMemory:
         if not self.is_full:
             return
         now_s = self._loop.time()
-        left_s = self._released_s + STALL_S - now_s
-        if left_s > 0:
-            self._timer = self._loop.call_later(left_s, self._check_stall)
+        remaining_s = self._released_s + STALL_S - now_s
+        if remaining_s > 0:
+            self._timer = self._loop.call_later(remaining_s, self._check_stall)
             return
         reason = (
             f"unprocessed requests of all connections hold {self.total} bytes, and this one is "

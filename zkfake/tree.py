@@ -306,7 +306,7 @@ class ZnodeTree:
     def _close_session(self, zxid: int, session_id: int) -> ZkResponse:
         for path in self.ephemerals_of(session_id):
             node = self.find(path)
-            assert node is not None, "sessions own nodes that are there"
+            assert node is not None, "sessions own only existing nodes"
             self._remove(path, node, zxid)
         del self.sessions[session_id]
         return ZkResponse(ZkCode.OK, zxid=zxid)

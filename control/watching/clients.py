@@ -55,13 +55,13 @@ class Clients:
 
     # Called by connections, on the event loop's thread.
 
-    def connected(self, broker_id: int, connection: str) -> None:
+    def on_connect(self, broker_id: int, connection: str) -> None:
         self._tell_connection("opened", broker_id, connection)
 
-    def disconnected(self, broker_id: int, connection: str) -> None:
+    def on_disconnect(self, broker_id: int, connection: str) -> None:
         self._tell_connection("closed", broker_id, connection)
 
-    def asked(self, connection: str, header: RequestHeader, request: Any) -> None:
+    def on_request(self, connection: str, header: RequestHeader, request: Any) -> None:
         if type(request) not in _ASKING:
             return
         from ...testing.reset import requested_topics  # imports handles: not needed to start
@@ -75,7 +75,7 @@ class Clients:
                     self._asked.clear()
                 self._asked[topic] = (now_s, _api(one), header.client_id)
 
-    def answered(
+    def on_response(
         self, broker_id: int, connection: str, header: RequestHeader, request: Any, response: Any
     ) -> None:
         if not has_error(response):

@@ -31,7 +31,9 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
 
 
 def answer(observer: Clients, error: ErrorCode) -> None:
-    observer.answered(1, CONNECTION, HEADER, MetadataRequest(()), (TopicResult("orders", error),))
+    observer.on_response(
+        1, CONNECTION, HEADER, MetadataRequest(()), (TopicResult("orders", error),)
+    )
 
 
 def test_a_refusal_says_who_what_and_why() -> None:
@@ -78,7 +80,7 @@ def test_the_same_refusal_again_is_counted(clock: Clock) -> None:
 
 def test_a_new_topic_has_the_client_that_asked_for_it_lately(clock: Clock) -> None:
     observer = Clients(lambda _: None, with_details=False)
-    observer.asked(CONNECTION, HEADER, MetadataRequest(("orders", "old")))
+    observer.on_request(CONNECTION, HEADER, MetadataRequest(("orders", "old")))
     assert observer.who_asked_for("orders") == {
         "api": "Metadata",
         "client_id": "clerk",
@@ -93,9 +95,9 @@ def test_what_is_remembered_has_a_limit() -> None:
     """Clients choose names and errors without end."""
     observer = Clients(lambda _: None, with_details=False)
     for number in range(3000):
-        observer.asked(CONNECTION, HEADER, MetadataRequest((f"t{number}",)))
+        observer.on_request(CONNECTION, HEADER, MetadataRequest((f"t{number}",)))
         result = TopicResult(f"t{number}", ErrorCode.INVALID_TOPIC_EXCEPTION)
-        observer.answered(1, CONNECTION, HEADER, MetadataRequest(()), (result,))
+        observer.on_response(1, CONNECTION, HEADER, MetadataRequest(()), (result,))
     assert len(observer._asked) <= 1000
     assert len(observer._refused) <= 1000
 

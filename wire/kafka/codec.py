@@ -40,13 +40,13 @@ _SMALL_PART_BYTES = 4096
 
 @message
 class RequestHeader:
-    """Header of a request, version 1 or 2; ``body_at`` is the body's position in the frame."""
+    """Header of a request, version 1 or 2; ``body_offset`` is the body's position in the frame."""
 
     api_key: int
     api_version: int
     correlation_id: int
     client_id: str
-    body_at: int
+    body_offset: int
 
 
 @functools.cache
@@ -80,7 +80,7 @@ class Codec:
         self._features_epoch = 0 if flags.feature_versioning else None
         """Epoch of the finalised features, of which there are none: a broker with ZooKeeper
         supports no feature. None before KIP-584."""
-        self._tells_own_range = flags.api_versions_range_told
+        self._adds_own_range = flags.api_versions_range_told
         self._parse_checks = parse_checks(flags)
         self._collectors = collectors(flags)
         self._parses_fetches_late = flags.fetches_parsed_when_handled
@@ -135,7 +135,7 @@ class Codec:
         api = CODECS[api_key]
         if api_key == API_VERSIONS and not self._offers(api_key, api_version):
             own_range = {}
-            if self._tells_own_range:
+            if self._adds_own_range:
                 own_range = {API_VERSIONS: self.ranges[API_VERSIONS]}
             return CodecAnswer(ApiVersionsResponse(ErrorCode.UNSUPPORTED_VERSION, own_range))
         call = ApiCall(api_version, self._names, self._listener)

@@ -61,13 +61,13 @@ class Connection(asyncio.BufferedProtocol):
         "_authenticator",
         "_closed",
         "_contexts",
+        "_counted_bytes",
         "_ends_when_answered",
         "_exchange",
         "_failure_timer",
         "_frame",
         "_frame_size",
         "_frame_view",
-        "_held",
         "_idle_timer",
         "_incoming",
         "_last_active_s",
@@ -104,7 +104,7 @@ class Connection(asyncio.BufferedProtocol):
         """Size of the incomplete frame; its buffer may be smaller, and grow."""
         self._frame_view = memoryview(b"")
         """The part of the frame's buffer that is not filled yet."""
-        self._held = 0
+        self._counted_bytes = 0
         """Bytes that the listener's memory counts for this connection."""
         self._incoming: PacedQueue[Buffer] = PacedQueue(listener.loop, self._on_incoming)
         """Frames that the slow link still delays."""
@@ -166,7 +166,7 @@ class Connection(asyncio.BufferedProtocol):
         self._watch_idleness()
         observer = self._service.observer
         if observer is not None:
-            observer.connected(self._service.broker_id, self.name)
+            observer.on_connect(self._service.broker_id, self.name)
 
     def _delay_close(self, transport: asyncio.Transport, delay_ms: int) -> None:
         """Close the connection after a delay, as its address connects too often (KIP-612)."""
@@ -179,17 +179,19 @@ class Connection(asyncio.BufferedProtocol):
             self._failure_timer.cancel()
             self._failure_timer = None
         self._outgoing.clear()
-        begun = self._frame is not None
-        have = len(self._frame) - len(self._frame_view) if self._frame else len(self._partial_frame)
-        if not self._closed and (begun or have):
+        is_begun = self._frame is not None
+        received = (
+            len(self._frame) - len(self._frame_view) if self._frame else len(self._partial_frame)
+        )
+        if not self._closed and (is_begun or received):
             self._listener.log_refusal(
-                self._peer, f"the connection ended inside a frame, after {have} bytes of it"
+                self._peer, f"the connection ended inside a frame, after {received} bytes of it"
             )
         self._release()
         self._listener.on_connection_lost(self)
         observer = self._service.observer
         if observer is not None:
-            observer.disconnected(self._service.broker_id, self.name)
+            observer.on_disconnect(self._service.broker_id, self.name)
 
     def get_buffer(self, sizehint: int) -> memoryview:
         if self._frame is not None:
@@ -268,10 +270,12 @@ class Connection(asyncio.BufferedProtocol):
 
     def _grow(self, full: bytearray) -> None:
         """Move the incomplete frame to a larger buffer."""
-        have = len(full)
-        self._frame = frame = bytearray(self._service.memory.buffer_size(self._frame_size, have))
-        frame[:have] = full
-        self._frame_view = memoryview(frame)[have:]
+        received = len(full)
+        self._frame = frame = bytearray(
+            self._service.memory.buffer_size(self._frame_size, received)
+        )
+        frame[:received] = full
+        self._frame_view = memoryview(frame)[received:]
 
     def _enqueue(self, frame: Buffer) -> None:
         link = self._service.link
@@ -311,9 +315,9 @@ class Connection(asyncio.BufferedProtocol):
         if self._ends_when_answered and not (self._incoming or self._waiting or self._exchange):
             self._close_after_answers()
             return
-        if self._waiting or self._incoming or self._frame is not None or self._held:
+        if self._waiting or self._incoming or self._frame is not None or self._counted_bytes:
             self._note_memory()
-        if self._reading_paused or self._waiting or self._held:
+        if self._reading_paused or self._waiting or self._counted_bytes:
             self.update_reading()
 
     def _bytes_waiting(self) -> int:
@@ -325,8 +329,8 @@ class Connection(asyncio.BufferedProtocol):
         held = self._bytes_waiting()
         if self._frame is not None:
             held += len(self._frame)
-        if held != self._held:
-            self._held = held
+        if held != self._counted_bytes:
+            self._counted_bytes = held
             self._service.memory.note(self, held)
 
     def update_reading(self) -> None:
@@ -337,7 +341,7 @@ class Connection(asyncio.BufferedProtocol):
         if (
             len(self._waiting) > _WAITING_FRAMES_MAX
             or self._bytes_waiting() > _WAITING_BYTES_MAX
-            or (self._held and not self._service.memory.may_read(self))
+            or (self._counted_bytes and not self._service.memory.may_read(self))
         ) != self._reading_paused:
             self._reading_paused = not self._reading_paused
             if self._reading_paused:
@@ -353,13 +357,13 @@ class Connection(asyncio.BufferedProtocol):
         service, codec = self._service, self._service.codec
         try:
             header = codec.parse_header(frame)
-            request = codec.decode(header.api_key, header.api_version, frame[header.body_at :])
+            request = codec.decode(header.api_key, header.api_version, frame[header.body_offset :])
         except ClientError as error:
             self.refuse(str(error))
             return
         self._requests += 1
         if service.observer is not None:
-            service.observer.asked(self.name, header, request)
+            service.observer.on_request(self.name, header, request)
         if request is DROPPED:
             return
         exchange = self._exchange = Exchange(self, header, request)
@@ -456,7 +460,7 @@ class Connection(asyncio.BufferedProtocol):
         service = self._service
         if service.observer is not None:
             header = exchange.header
-            service.observer.answered(service.broker_id, self.name, header, request, response)
+            service.observer.on_response(service.broker_id, self.name, header, request, response)
         if isinstance(request, ProduceRequest) and request.acks == 0:
             if any(result.error is not ErrorCode.NONE for result in response.partitions):
                 # The only way to make a client without acknowledgements refresh its metadata.
@@ -591,8 +595,8 @@ class Connection(asyncio.BufferedProtocol):
         self._waiting_bytes = 0
         self._frame = None
         self._partial_frame = b""
-        if self._held:
-            self._held = 0
+        if self._counted_bytes:
+            self._counted_bytes = 0
             self._service.memory.note(self, 0)
         for timer in (self._idle_timer, self._mute_timer):
             if timer is not None:

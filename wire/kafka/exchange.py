@@ -53,13 +53,13 @@ class SplitExchange:
 
     def respond_to(self, index: int) -> Callable[[Any], None]:
         """Return the function that takes the response to the part with this index."""
-        answered = False
+        is_answered = False
 
         def respond(response: Any) -> None:
-            nonlocal answered
-            if answered:
+            nonlocal is_answered
+            if is_answered:
                 return
-            answered = True
+            is_answered = True
             if isinstance(response, BaseException):
                 self._exchange.respond(response)
                 return

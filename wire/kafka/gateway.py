@@ -94,7 +94,7 @@ class Gateway:
         broker = self._broker(broker_id)
         return broker is not None and broker.metadata_cache.contains_topic(topic)
 
-    def partitions_of(self, broker_id: int, topic: str) -> int:
+    def partition_count(self, broker_id: int, topic: str) -> int:
         """Return the topic's number of partitions in the broker's metadata."""
         broker = self._broker(broker_id)
         cache = None if broker is None else broker.metadata_cache

@@ -20,19 +20,19 @@ _RECEIVE_BUFFER_BYTES = 65536
 class ClientObserver(Protocol):
     """Observes requests and answers; called on the event loop's thread, must not wait or raise."""
 
-    def connected(self, broker_id: int, connection: str) -> None:
+    def on_connect(self, broker_id: int, connection: str) -> None:
         """Called when a client has connected; ``connection`` is Kafka's name of the connection."""
         ...
 
-    def disconnected(self, broker_id: int, connection: str) -> None:
+    def on_disconnect(self, broker_id: int, connection: str) -> None:
         """Called when a connection has ended, no matter which side closed it."""
         ...
 
-    def asked(self, connection: str, header: RequestHeader, request: Any) -> None:
+    def on_request(self, connection: str, header: RequestHeader, request: Any) -> None:
         """Called with each request that was decoded."""
         ...
 
-    def answered(
+    def on_response(
         self, broker_id: int, connection: str, header: RequestHeader, request: Any, response: Any
     ) -> None:
         """Called when a request is answered with a response message."""

@@ -159,7 +159,7 @@ class TcpListener:
             from .security.throttling import ThrottlingBackend  # imported only for quotas
 
             now_ms = self._runtime.now_ms
-            backend = ThrottlingBackend(backend, quotas, now_ms, gateway.partitions_of)
+            backend = ThrottlingBackend(backend, quotas, now_ms, gateway.partition_count)
         for listener in self._listeners.values():
             listener.service.backend = backend
             listener.service.limit_connections(

@@ -58,14 +58,14 @@ def is_stand_in(topic: str) -> bool:
     return topic.startswith(_STAND_IN_PREFIX)
 
 
-def id_to_answer(names: TopicNames, topic: str) -> bytes:
+def id_for_response(names: TopicNames, topic: str) -> bytes:
     """Return the id to write for a topic of a response; zero if the topic has been deleted."""
     if is_stand_in(topic):
         return uuid_bytes(topic[len(_STAND_IN_PREFIX) : -len(_STAND_IN_SUFFIX)])
     return names.topic_id(topic) or ZERO_UUID
 
 
-def error_to_answer(topic: str, error: ErrorCode) -> ErrorCode:
+def error_for_response(topic: str, error: ErrorCode) -> ErrorCode:
     """Return the error to write: UNKNOWN_TOPIC_ID instead of any error of a stand-in name."""
     if is_stand_in(topic) and error is not ErrorCode.NONE:
         return ErrorCode.UNKNOWN_TOPIC_ID

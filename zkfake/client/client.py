@@ -218,10 +218,10 @@ class ZooKeeperClient(HandlerRegistry):
     def _send_waiting(self) -> None:
         """Send waiting requests, as many as ``max_in_flight`` allows."""
         while self.state is ClientState.CONNECTED:
-            taken = self._requests.take_next()
-            if taken is None:
+            next_request = self._requests.take_next()
+            if next_request is None:
                 return
-            self._transmit(*taken)
+            self._transmit(*next_request)
 
     def _transmit(self, xid: int, request: SessionRequest) -> None:
         number = self._sent

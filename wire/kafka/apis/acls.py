@@ -81,8 +81,8 @@ def _checked(request: Any, elements: tuple[tuple[Any, ...], ...]) -> Any:
     return request
 
 
-def _describe(*wanted: Any) -> DescribeAclsRequest:
-    return _checked(DescribeAclsRequest(_filter(*wanted)), (wanted,))  # type: ignore[no-any-return]
+def _describe(*fields: Any) -> DescribeAclsRequest:
+    return _checked(DescribeAclsRequest(_filter(*fields)), (fields,))  # type: ignore[no-any-return]
 
 
 def _create(creations: tuple[Any, ...]) -> CreateAclsRequest:
@@ -91,7 +91,7 @@ def _create(creations: tuple[Any, ...]) -> CreateAclsRequest:
 
 
 def _delete(filters: tuple[Any, ...]) -> DeleteAclsRequest:
-    request = DeleteAclsRequest(tuple(_filter(*wanted) for wanted in filters))
+    request = DeleteAclsRequest(tuple(_filter(*fields) for fields in filters))
     return _checked(request, filters)  # type: ignore[no-any-return]
 
 

@@ -17,7 +17,7 @@ from ....protocol.control import (
 from ....protocol.errors import ErrorCode
 from ....protocol.values import TopicPartition
 from ..api import Api, ApiCall, reads, writes
-from ..topic_names import error_to_answer, id_to_answer, resolved_name
+from ..topic_names import error_for_response, id_for_response, resolved_name
 from ..topics import by_topic
 
 
@@ -38,7 +38,11 @@ def _read(
 
 def _answered(response: AlterIsrResponse, call: ApiCall) -> tuple[ErrorCode, list[Any]]:
     topics = [
-        (topic, id_to_answer(call.topic_names, topic), [_partition(result) for result in results])
+        (
+            topic,
+            id_for_response(call.topic_names, topic),
+            [_partition(result) for result in results],
+        )
         for topic, results in by_topic(response.partitions)
     ]
     return response.error, topics
@@ -46,7 +50,7 @@ def _answered(response: AlterIsrResponse, call: ApiCall) -> tuple[ErrorCode, lis
 
 def _partition(result: AlterIsrPartitionResponse) -> tuple[Any, ...]:
     (topic, number), stored = result.topic_partition, result.leader_and_isr
-    error = error_to_answer(topic, result.error)
+    error = error_for_response(topic, result.error)
     if stored is None:
         return number, error, 0, 0, (), 0
     return number, error, stored.leader, stored.leader_epoch, stored.isr, stored.zk_version

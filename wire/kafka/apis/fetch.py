@@ -22,7 +22,7 @@ from ....protocol.values import TopicPartition
 from ..api import Api, ApiCall, CodecAnswer, reads, writes
 from ..endpoints import addresses
 from ..repetitions import last_of_each
-from ..topic_names import NULL_NAME, error_to_answer, id_to_answer, is_stand_in, resolved_name
+from ..topic_names import NULL_NAME, error_for_response, id_for_response, is_stand_in, resolved_name
 from ..topics import by_topic, partitions_of
 
 _FIRST_WITH_IDS = 13
@@ -124,7 +124,7 @@ def _fetched(response: FetchResponse, call: ApiCall) -> tuple[Any, ...]:
             break
     topics: list[tuple[str | None, bytes | None, Any]] = []
     for topic, found in by_topic(results):
-        topic_id = id_to_answer(call.topic_names, topic) if version >= _FIRST_WITH_IDS else None
+        topic_id = id_for_response(call.topic_names, topic) if version >= _FIRST_WITH_IDS else None
         topics.append((None if topic == NULL_NAME else topic, topic_id, found))
     endpoints = None
     if response.node_endpoints:
@@ -139,7 +139,7 @@ def _result_for_version(result: FetchPartitionResponse, version: int) -> FetchPa
     if error is ErrorCode.KAFKA_STORAGE_ERROR and version <= 5:
         error = ErrorCode.NOT_LEADER_OR_FOLLOWER
     else:
-        error = error_to_answer(result.topic_partition.topic, error)
+        error = error_for_response(result.topic_partition.topic, error)
     return result if error is result.error else replace(result, error=error)
 
 

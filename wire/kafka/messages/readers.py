@@ -119,9 +119,9 @@ class _ReaderSource(Lines):
         self.functions.append(f"def {head}:\n{lines}\n")
         self.lines, self._indent = before
 
-    def structure(self, fields: Sequence[Field], taken: Sequence[Selected]) -> str:
+    def structure(self, fields: Sequence[Field], selected: Sequence[Selected]) -> str:
         """Add code that reads a structure; return the source of the tuple of selected values."""
-        inner = {one.field: one.inner for one in taken}
+        inner = {one.field: one.inner for one in selected}
         values: dict[str, str] = {CALL: CALL}
         tagged: list[Field] = []
         for field in fields:
@@ -141,7 +141,7 @@ class _ReaderSource(Lines):
             self._flush()
             values |= self._tagged(tags, tagged, inner)
         self._flush()
-        return "(" + "".join(f"{values[one.field]}, " for one in taken) + ")"
+        return "(" + "".join(f"{values[one.field]}, " for one in selected) + ")"
 
     def _tagged(
         self, tags: str, tagged: Sequence[Field], inner: Mapping[str, Sequence[Selected]]
@@ -159,38 +159,38 @@ class _ReaderSource(Lines):
                 self.line(f"if {field.tag} in {tags}: {values[field.name]} = {value}")
         return values
 
-    def _value_reader(self, field: Field, taken: Sequence[Selected]) -> str:
+    def _value_reader(self, field: Field, selected: Sequence[Selected]) -> str:
         """Add a function that reads the content of a tagged field, and return its name."""
         read = self.new("read")
         with self.function(f"{read}(data, call)"):
-            self._field(field, "value", taken)
+            self._field(field, "value", selected)
             self._flush()
             self.line("return value")
         return read
 
-    def _field(self, field: Field, target: str, taken: Sequence[Selected]) -> None:
+    def _field(self, field: Field, target: str, selected: Sequence[Selected]) -> None:
         kind = field.kind
         nullable = includes(field.nullable, self._version)
         if kind in CODES:
             self._unpack(CODES[kind], target)
         elif kind == "{}":
-            self._inner_structure(field, target, nullable, taken)
+            self._inner_structure(field, target, nullable, selected)
         elif field.is_array:
-            self._array(field, target, nullable, taken)
+            self._array(field, target, nullable, selected)
         else:
             self._sized(kind, target, nullable)
 
     def _inner_structure(
-        self, field: Field, target: str, nullable: bool, taken: Sequence[Selected]
+        self, field: Field, target: str, nullable: bool, selected: Sequence[Selected]
     ) -> None:
         if not nullable:
-            self.line(f"{target} = {self.structure(field.children, taken)}")
+            self.line(f"{target} = {self.structure(field.children, selected)}")
             return
         present = self.new("present")
         self._unpack("b", present)
         self._flush()
         with self._unless_null(present, field.kind, target, True):
-            self._inner_structure(field, target, False, taken)
+            self._inner_structure(field, target, False, selected)
 
     def _sized(self, kind: str, target: str, nullable: bool) -> None:
         """Add code that reads a string, bytes or records."""
@@ -207,7 +207,9 @@ class _ReaderSource(Lines):
             self.line(f"{target} = {value}")
             self.line(f"at = {stop}")
 
-    def _array(self, field: Field, target: str, nullable: bool, taken: Sequence[Selected]) -> None:
+    def _array(
+        self, field: Field, target: str, nullable: bool, selected: Sequence[Selected]
+    ) -> None:
         count = self._size("i")
         element = field.kind.removeprefix("[]")
         self.line(f"if {count} > end - at: raise too_many({count}, end - at)")
@@ -224,7 +226,7 @@ class _ReaderSource(Lines):
                     self._field(Field("element", element, field.versions), value, ())
                     self._flush()
                 else:
-                    value = self.structure(field.children, taken)
+                    value = self.structure(field.children, selected)
                 self.line(f"{found}.append({value})")
             self.line(f"{target} = tuple({found})")
 

@@ -78,10 +78,10 @@ class _WriterSource(Lines):
         self._out = "parts"
         """Name of the list to which the bytes are appended."""
 
-    def structure(self, fields: Sequence[Field], holder: str, taken: Selected) -> None:
+    def structure(self, fields: Sequence[Field], holder: str, selected: Selected) -> None:
         """Add code that writes the fields of a structure, which the variable ``holder`` holds."""
-        inner = {one.field: one for one in taken.inner}
-        values = self._values_of(holder, taken)
+        inner = {one.field: one for one in selected.inner}
+        values = self._values_of(holder, selected)
         tagged: list[Field] = []
         for field in fields:
             if not includes(field.versions, self._version):
@@ -97,17 +97,17 @@ class _WriterSource(Lines):
             self._tags(sorted(tagged, key=lambda field: field.tag), values, inner)
         self._flush()
 
-    def _values_of(self, holder: str, taken: Selected) -> dict[str, str]:
+    def _values_of(self, holder: str, selected: Selected) -> dict[str, str]:
         """Return the source of the value of each selected field."""
         values: dict[str, str] = {}
-        for one in taken.inner:
-            if taken.is_tuple:
+        for one in selected.inner:
+            if selected.is_tuple:
                 values[one.field] = self.new(one.field)
             else:
                 values[one.field] = f"{holder}.{one.attribute or snake_case(one.field)}"
-        if taken.is_tuple and values:
+        if selected.is_tuple and values:
             self.line("".join(f"{part}, " for part in values.values()) + f"= {holder}")
-            for one in taken.inner:
+            for one in selected.inner:
                 if one.attribute:
                     values[one.field] += f".{one.attribute}"
         for name in values.keys() & self._makers:
@@ -160,7 +160,7 @@ class _WriterSource(Lines):
             yield
             self._flush()
 
-    def _field(self, field: Field, value: str, taken: Selected | None) -> None:
+    def _field(self, field: Field, value: str, selected: Selected | None) -> None:
         kind = field.kind
         nullable = includes(field.nullable, self._version)
         if kind in CODES:
@@ -173,7 +173,7 @@ class _WriterSource(Lines):
             return
         self.line(f"{name} = {value}")
         if not nullable:
-            self._present(field, name, taken)
+            self._present(field, name, selected)
             return
         code = "b" if kind == "{}" else "h" if kind == "string" else "i"
         if self._flexible and kind != "{}":
@@ -183,14 +183,14 @@ class _WriterSource(Lines):
         with self._unless(f"{name} is None", null, values):
             if kind == "{}":
                 self._pack("b", "1")
-            self._present(field, name, taken)
+            self._present(field, name, selected)
 
-    def _present(self, field: Field, name: str, taken: Selected | None) -> None:
+    def _present(self, field: Field, name: str, selected: Selected | None) -> None:
         """Add code that writes a value that is not null and has no fixed size."""
         if field.kind == "{}":
-            self.structure(field.children, name, taken or Selected(field.name, "", False, []))
+            self.structure(field.children, name, selected or Selected(field.name, "", False, []))
         elif field.is_array:
-            self._array(field, name, taken)
+            self._array(field, name, selected)
         elif field.kind == "string":
             self.line(f"{name} = {name}.encode()")
             self._sized("h", name)
@@ -208,7 +208,7 @@ class _WriterSource(Lines):
         self._flush()
         self.line(f"for batch in {name}: add_{self._out}(batch.data)")
 
-    def _array(self, field: Field, name: str, taken: Selected | None) -> None:
+    def _array(self, field: Field, name: str, selected: Selected | None) -> None:
         element = field.kind.removeprefix("[]")
         if element == "int32":
             self._int32s(name)
@@ -219,16 +219,16 @@ class _WriterSource(Lines):
             packed = f"pack(f'>{{len({name})}}{CODES[element]}', *{name})"
             self.line(f"add_{self._out}({packed})")
             return
-        if not element and taken is None:
+        if not element and selected is None:
             return  # the default has no elements
         item = self.new("element")
         self.line(f"for {item} in {name}:")
         with self.indented():
-            if taken is None or element:
+            if selected is None or element:
                 self._field(Field("element", element, field.versions), item, None)
                 self._flush()
             else:
-                self.structure(field.children, item, taken)
+                self.structure(field.children, item, selected)
 
     def _int32s(self, name: str) -> None:
         """Add code that writes an array of ``int32``, the most common one, and fast if short."""

@@ -128,7 +128,7 @@ class Authenticator:
             header = self._codec.parse_header(frame)
             if header.api_key not in (_API_VERSIONS, _SASL_HANDSHAKE):
                 return AuthenticationStep(failure=f"{_unexpected(header)} during SASL handshake.")
-            body = frame[header.body_at :]
+            body = frame[header.body_offset :]
             request = self._codec.decode(header.api_key, header.api_version, body)
         except ClientError as error:
             return AuthenticationStep(failure=str(error))
@@ -190,7 +190,7 @@ class Authenticator:
         assert server is not None
         try:
             header = self._codec.parse_header(frame)
-            body = frame[header.body_at :]
+            body = frame[header.body_offset :]
             request = self._codec.decode(header.api_key, header.api_version, body)
         except ClientError as error:
             return AuthenticationStep(failure=str(error), is_delayed=False)

@@ -26,12 +26,12 @@ class GuardedBackend(InterceptingBackend):
         self,
         backend: Backend,
         behaviour: Behaviour,
-        authorizer_of: Callable[[int], Authorizer | None],
+        find_authorizer: Callable[[int], Authorizer | None],
         knows_topic: Callable[[int, str], bool],
     ) -> None:
         super().__init__(backend)
         self._behaviour = behaviour
-        self._authorizer_of = authorizer_of
+        self._find_authorizer = find_authorizer
         self._knows_topic = knows_topic
 
     def _intercept(
@@ -47,7 +47,7 @@ class GuardedBackend(InterceptingBackend):
     def _decide(self, broker_id: int, request: Any, context: RequestContext) -> Decision:
         if type(request) in UNRESTRICTED:
             return Decision(request)
-        authorizer = self._authorizer_of(broker_id)
+        authorizer = self._find_authorizer(broker_id)
         rule = RULES.get(type(request))
         if authorizer is None or rule is None:
             return refused(request, ErrorCode.CLUSTER_AUTHORIZATION_FAILED)

@@ -44,14 +44,14 @@ class ThrottlingBackend(InterceptingBackend):
         backend: Backend,
         quotas: ClientQuotas,
         now_ms: Callable[[], int],
-        partitions_of: Callable[[int, str], int],
+        partition_count: Callable[[int, str], int],
     ) -> None:
-        """``partitions_of`` returns the number of partitions that a topic has on a broker."""
+        """``partition_count`` returns the number of partitions that a topic has on a broker."""
         super().__init__(backend)
         self._behaviour = behaviour(backend.kafka_version)
         self._quotas = quotas
         self._now_ms = now_ms
-        self._partitions_of = partitions_of
+        self._partition_count = partition_count
 
     def _intercept(
         self, broker_id: int, request: Any, context: RequestContext, respond: Respond
@@ -217,10 +217,10 @@ class ThrottlingBackend(InterceptingBackend):
     def _cost(self, broker_id: int, topic: Any) -> int:
         """Return the number of partitions that are created or deleted."""
         if isinstance(topic, str):
-            return max(1, self._partitions_of(broker_id, topic))
+            return max(1, self._partition_count(broker_id, topic))
         count = getattr(topic, "partitions", None)
         if count is None:
-            return max(1, int(topic.count) - self._partitions_of(broker_id, topic.name))
+            return max(1, int(topic.count) - self._partition_count(broker_id, topic.name))
         return max(1, len(topic.assignment or ()) or int(count))
 
 
