@@ -53,7 +53,7 @@ class LogDirs:
         """Partitions whose future logs are being filled."""
         self._in_progress: dict[int, TopicPartition] = {}
         """Partition that each thread copies until its move is done, by thread number."""
-        self._copied = ByteRate(
+        self._copy_rate = ByteRate(
             config["alter.log.dirs.replication.quota.window.num"],
             1000 * config["alter.log.dirs.replication.quota.window.size.seconds"],
         )
@@ -138,7 +138,7 @@ class LogDirs:
         if partition.log is not None:
             future.assign_topic_id(partition.log.topic_id)
         self._moving[name] = None
-        self._copy_in(0)
+        self._schedule_copy(0)
 
     # -- roles ------------------------------------------------------------------------------
 
@@ -174,22 +174,22 @@ class LogDirs:
 
     # -- copying ----------------------------------------------------------------------------
 
-    def _copy_in(self, delay_ms: int) -> None:
+    def _schedule_copy(self, delay_ms: int) -> None:
         if self._timer is None:
             self._timer = self._host.call_later_ms(delay_ms, self._copy_next)
 
     def _copy_next(self) -> None:
         self._timer = None
         limit: int = self._config["replica.alter.log.dirs.io.max.bytes.per.second"]
-        if self._copied.per_second(self._host.now_ms()) > limit:
-            self._copy_in(self._config["replica.fetch.backoff.ms"])
+        if self._copy_rate.per_second(self._host.now_ms()) > limit:
+            self._schedule_copy(self._config["replica.fetch.backoff.ms"])
             return
-        for name in self._chosen():
+        for name in self._partitions_to_copy():
             self._copy(name)
         if self._moving:
-            self._copy_in(0)
+            self._schedule_copy(0)
 
-    def _chosen(self) -> list[TopicPartition]:
+    def _partitions_to_copy(self) -> list[TopicPartition]:
         """Return the partition that each thread copies: the one begun, else the first by name."""
         threads = self._config["num.replica.alter.log.dirs.threads"]
         if threads is None:
@@ -220,7 +220,7 @@ class LogDirs:
             self._on_failure(directory)
 
     def _copy_batches(self, log: Log, future: Log) -> None:
-        _cut_to_common(log, future)
+        _truncate_to_common_prefix(log, future)
         if future.log_end_offset < log.log_start_offset:
             future.truncate_fully_and_start_at(log.log_start_offset)
         # Without leader epochs, a later truncation of copied records could not be detected.
@@ -233,7 +233,7 @@ class LogDirs:
 
             read = log.read(future.log_end_offset, size_max, end)
             append_as_follower(future, whole_batches(read.batches), self._host.wall_ms())
-            self._copied.record(read.size, self._host.now_ms())
+            self._copy_rate.record(read.size, self._host.now_ms())
         future.update_high_watermark(log.high_watermark)
         if log.log_start_offset <= future.log_end_offset:
             future.maybe_increment_log_start_offset(log.log_start_offset, "leader")
@@ -248,7 +248,7 @@ class LogDirs:
         self._moving.pop(name, None)
 
 
-def _cut_to_common(log: Log, future: Log) -> None:
+def _truncate_to_common_prefix(log: Log, future: Log) -> None:
     """Truncate a future log to the part that it shares with the current one."""
     while future.log_end_offset > future.log_start_offset:
         epoch = future.latest_epoch

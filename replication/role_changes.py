@@ -248,7 +248,7 @@ class RoleChanges:
         if self.behaviour.truncation == "high_watermark":
             self._truncate_to_high_watermarks(partitions, errors)
         for name in names:
-            self._delayed.complete_of(name)
+            self._delayed.complete_produces_first(name)
         if self.is_shutting_down:
             return
         initial: dict[TopicPartition, InitialFetchState] = {}
@@ -317,7 +317,7 @@ class RoleChanges:
             self._log_dirs.abandon(state.topic_partition, deletes=False)
             if state.delete_partition:
                 errors[state.topic_partition] = self._delete_partition(state.topic_partition)
-            self._delayed.complete_of(state.topic_partition)
+            self._delayed.complete_produces_first(state.topic_partition)
         if any(state.delete_partition for state in to_stop):
             self._delayed.purge()
         self._fetcher_manager.shutdown_idle()

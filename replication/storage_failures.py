@@ -69,7 +69,7 @@ class StorageFailures:
         self._fetcher_manager.remove_fetchers((topic_partition,))
         self._hosted.unregister(topic_partition)
         self._hosted.offline[topic_partition] = None
-        self._delayed.complete_of(topic_partition)
+        self._delayed.complete_produces_first(topic_partition)
 
     def halt(self, reason: str) -> None:
         """Make the broker process exit."""

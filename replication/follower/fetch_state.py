@@ -74,10 +74,10 @@ class PartitionFetchState:
         if report is None:
             return
         if leader_id is None:
-            report.fetching(None, None, None)
+            report.report_fetcher(None, None, None)
         else:
             stage = "delayed" if self.delayed_until_ms else self.stage.name.lower()
-            report.fetching(leader_id, stage, self.fetch_offset)
+            report.report_fetcher(leader_id, stage, self.fetch_offset)
 
     @property
     def is_in_sync(self) -> bool:

@@ -319,8 +319,8 @@ class ReplicaFetcher:
             if session.forgotten:
                 forgotten = session.take_forgotten()
         else:
-            left_out = {**self._busy, **self._withheld} if self._withheld else self._busy
-            named = {name: state for name, state in self._states.items() if name not in left_out}
+            excluded = {**self._busy, **self._withheld} if self._withheld else self._busy
+            named = {name: state for name, state in self._states.items() if name not in excluded}
             session.forget_all()
         wanted: tuple[FetchPartition, ...] = ()
         if named:

@@ -43,7 +43,7 @@ class DelayedFetch(DelayedOperation):
         "unread",
     )
     __deletable__: tuple[str, ...] = ("request", "respond", "session", "specs", "unread")
-    """Attributes that ``let_go`` deletes; the compiler requires them to be declared."""
+    """Attributes that ``drop_references`` deletes; the compiler requires them to be declared."""
 
     def __init__(
         self,
@@ -87,8 +87,8 @@ class DelayedFetch(DelayedOperation):
 
     def on_complete(self) -> None:
         self.handler.finish_fetch(self)
-        self.let_go()
+        self.drop_references()
 
-    def let_go(self) -> None:
+    def drop_references(self) -> None:
         """Drop all that an answered fetch refers to, as the operation may stay listed for long."""
         del self.request, self.specs, self.session, self.respond, self.unread

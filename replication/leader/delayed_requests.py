@@ -44,20 +44,20 @@ class DelayedRequests:
         """
         partition.wake_fetchers()
         name = partition.topic_partition
-        self._complete_fetches_of(name)
+        self._complete_fetches(name)
         if self.produces.delayed_count:
             self.produces.check_and_complete(name)
-        self._complete_rest_of(name)
+        self._complete_deletions_and_sessions(name)
 
     def complete_after_append(self, partition: Partition) -> None:
         """Try to complete the requests that wait on a leader whose own append moved the high
         watermark, in the order of the release."""
         if self._append_completes_produces_first:
-            self.complete_of(partition.topic_partition)
+            self.complete_produces_first(partition.topic_partition)
         else:
             self.complete(partition)
 
-    def complete_of(self, topic_partition: TopicPartition) -> None:
+    def complete_produces_first(self, topic_partition: TopicPartition) -> None:
         """Try to complete the requests that wait on a partition whose role changed.
 
         Produces come first (Kafka: ``ReplicaManager.completeDelayedFetchOrProduceRequests``).
@@ -67,8 +67,8 @@ class DelayedRequests:
             partition.wake_fetchers()
         if self.produces.delayed_count:
             self.produces.check_and_complete(topic_partition)
-        self._complete_fetches_of(topic_partition)
-        self._complete_rest_of(topic_partition)
+        self._complete_fetches(topic_partition)
+        self._complete_deletions_and_sessions(topic_partition)
 
     def purge(self) -> None:
         """Drop completed operations that are still listed, as they may hold deleted partitions.
@@ -79,13 +79,13 @@ class DelayedRequests:
         for purgatory in (self.produces, self.fetches, self.fetches_to_end, self.deletions):
             purgatory.purge()
 
-    def _complete_fetches_of(self, topic_partition: TopicPartition) -> None:
+    def _complete_fetches(self, topic_partition: TopicPartition) -> None:
         if self.fetches.delayed_count:
             self.fetches.check_and_complete(topic_partition)
         if self.fetches_to_end.delayed_count:
             self.fetches_to_end.check_and_complete(topic_partition)
 
-    def _complete_rest_of(self, topic_partition: TopicPartition) -> None:
+    def _complete_deletions_and_sessions(self, topic_partition: TopicPartition) -> None:
         if self.deletions.delayed_count:
             self.deletions.check_and_complete(topic_partition)
         released = self._released_sessions

@@ -98,7 +98,7 @@ class FollowerFetchHandler:
                 elif (
                     log.high_watermark == sent_high_watermark and replica.broker_id in partition.isr
                 ):
-                    spec.fall_idle()
+                    spec.mark_idle()
                 session.parked = fetch
                 until_ms = fetch.until_ms = now_ms + wait_ms
                 if fetch.bucket is None or fetch.expiration_ms > until_ms:
@@ -126,7 +126,7 @@ class FollowerFetchHandler:
             partition = spec.partition
             replica = spec.replica
             if partition is None:
-                partition, replica = self._parties(spec, request.replica_id)
+                partition, replica = self._partition_and_replica(spec, request.replica_id)
             log = None if partition is None else partition.log
             may_idle = False
             if (
@@ -153,7 +153,7 @@ class FollowerFetchHandler:
                     for batch in responses[-1].records:
                         size += len(batch.data)
             else:
-                response, read_size = self._read_closely(fetch, spec, limit - size, not size)
+                response, read_size = self._read_checked(fetch, spec, limit - size, not size)
                 named.append(spec)
                 responses.append(response)
                 size += read_size
@@ -167,7 +167,7 @@ class FollowerFetchHandler:
                 if spec.replica is not replica:
                     spec.link(partition, replica)
                 if may_idle and log.high_watermark == spec.sent_high_watermark:
-                    spec.fall_idle_if_known()
+                    spec.maybe_mark_idle()
         for partition in moved:
             self._delayed.complete(partition)
         if is_final or size >= request.min_bytes or size >= limit:
@@ -212,7 +212,7 @@ class FollowerFetchHandler:
                 spec.sent_high_watermark = response.high_watermark
                 spec.sent_log_start_offset = response.log_start_offset
             else:
-                response, read_size = self._read_closely(fetch, spec, limit - size, not size)
+                response, read_size = self._read_checked(fetch, spec, limit - size, not size)
                 size += read_size
                 if not spec.must_respond(response):
                     continue
@@ -228,16 +228,16 @@ class FollowerFetchHandler:
         """Link a waiting fetch again to the partitions that released their entries."""
         for spec in fetch.session.active.values():
             if spec.partition is None:
-                partition, replica = self._parties(spec, fetch.request.replica_id)
+                partition, replica = self._partition_and_replica(spec, fetch.request.replica_id)
                 if partition is not None and replica is not None:
                     spec.link(partition, replica)
 
-    def _read_closely(
+    def _read_checked(
         self, fetch: FollowerFetch, spec: CachedPartition, bytes_max: int, is_first: bool
     ) -> tuple[FetchPartitionResponse, int]:
         """Read with every check; return the response and the number of bytes read."""
         spec.is_in_step = False
-        partition, replica = self._parties(spec, fetch.request.replica_id)
+        partition, replica = self._partition_and_replica(spec, fetch.request.replica_id)
         return self.reader.read_partition(
             fetch, spec, partition, replica, max(0, bytes_max), is_first
         )
@@ -255,7 +255,7 @@ class FollowerFetchHandler:
             fetch.cancel()
         self.timer.add_at(fetch, wait_ms, now_ms)
 
-    def _parties(
+    def _partition_and_replica(
         self, spec: CachedPartition, replica_id: int
     ) -> tuple[Partition | None, Replica | None]:
         """Return the leader's partition and the follower's replica in it."""

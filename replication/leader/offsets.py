@@ -282,10 +282,10 @@ class OffsetsHandler:
             return ErrorCode.NOT_LEADER_OR_FOLLOWER, -1
         return _NONE, partition.low_watermark
 
-    def keepers(self, topic_partition: TopicPartition, offset: int) -> list[str]:
+    def brokers_below_log_start(self, topic_partition: TopicPartition, offset: int) -> list[str]:
         """Return the live brokers whose replicas still have records below an offset."""
         partition: Partition | None = self._by_name.get(topic_partition)
-        return [] if partition is None else partition.keepers(offset)
+        return [] if partition is None else partition.brokers_below_log_start(offset)
 
 
 def _epoch_at_start(log: Log) -> int:
@@ -326,10 +326,12 @@ class DelayedDeleteRecords(DelayedOperation):
             del self._pending[index]
         return not self._pending and self.force_complete()
 
-    def waited_for(self) -> list[str]:
+    def awaited_brokers(self) -> list[str]:
         names: dict[str, None] = {}
         for index, offset in self._pending.items():
-            names.update(dict.fromkeys(self._handler.keepers(self._results[index][0], offset)))
+            topic_partition = self._results[index][0]
+            brokers = self._handler.brokers_below_log_start(topic_partition, offset)
+            names.update(dict.fromkeys(brokers))
         return list(names)
 
     def on_complete(self) -> None:

@@ -153,7 +153,7 @@ class ProduceHandler:
             error = self.refusal(topic_partition, entry.records, context)
         if error in (_NONE, ErrorCode.INVALID_TOPIC_EXCEPTION):  # row 8: after the acks
             error = ErrorCode.INVALID_REQUIRED_ACKS
-        return self.failed_produce(topic_partition, error, tells_of_log=False)
+        return self.failed_produce(topic_partition, error, includes_log_start=False)
 
     def refusal(
         self, topic_partition: TopicPartition, records: Readable | None, context: RequestContext
@@ -172,7 +172,7 @@ class ProduceHandler:
                 or records[_MAGIC_AT] != 2
                 or (
                     (_unpack_size(records, 8)[0] != size - LENGTH_OVERHEAD)
-                    and not _is_alone(records)
+                    and not _is_single_batch(records)
                 )
             ):
                 return ErrorCode.INVALID_RECORD
@@ -200,7 +200,7 @@ class ProduceHandler:
         if origin == ORIGIN_CLIENT:
             error = self.refusal(topic_partition, records, context)
             if error is not _NONE:
-                return self.failed_produce(topic_partition, error, tells_of_log=False)
+                return self.failed_produce(topic_partition, error, includes_log_start=False)
         partition = self._by_name.get(topic_partition)
         if partition is None:
             return self.failed_produce(topic_partition, self._lookup_error(topic_partition))
@@ -261,13 +261,13 @@ class ProduceHandler:
         )
 
     def failed_produce(
-        self, topic_partition: TopicPartition, error: ErrorCode, *, tells_of_log: bool = True
+        self, topic_partition: TopicPartition, error: ErrorCode, *, includes_log_start: bool = True
     ) -> ProducePartitionResponse:
-        """Return the response for a failure, with the log start offset if ``tells_of_log``."""
+        """Return the response for a failure, with the log start offset if included."""
         if error is ErrorCode.INVALID_RECORD and not self.behaviour.invalid_record_error:
             error = ErrorCode.CORRUPT_MESSAGE
         log_start_offset = -1
-        if tells_of_log and error not in _ERRORS_WITHOUT_LOG_START:
+        if includes_log_start and error not in _ERRORS_WITHOUT_LOG_START:
             partition = self._by_name.get(topic_partition)
             if partition is not None and partition.log is not None:
                 log_start_offset = partition.log.log_start_offset
@@ -288,10 +288,12 @@ class ProduceHandler:
             return None
         return self.outcome(partition)
 
-    def behind(self, topic_partition: TopicPartition, required_offset: int) -> list[str]:
+    def brokers_not_caught_up(
+        self, topic_partition: TopicPartition, required_offset: int
+    ) -> list[str]:
         """Return the brokers of the in-sync replicas for which an append still waits."""
         partition = self._by_name.get(topic_partition)
-        return [] if partition is None else partition.behind(required_offset)
+        return [] if partition is None else partition.brokers_not_caught_up(required_offset)
 
     def outcome(self, partition: Partition) -> ErrorCode:
         """Return the outcome of an append with acks=all that is below the high watermark."""
@@ -300,7 +302,7 @@ class ProduceHandler:
         return _NONE
 
 
-def _is_alone(records: Readable) -> bool:
+def _is_single_batch(records: Readable) -> bool:
     """Return whether the first batch is the only whole one; a torn batch after it is trimmed on
     append."""
     size = int.from_bytes(records[8:12], "big", signed=True) + LENGTH_OVERHEAD
@@ -367,11 +369,13 @@ class DelayedProduce(DelayedOperation):
             del pending[position]
         return not pending and self.force_complete()
 
-    def waited_for(self) -> list[str]:
+    def awaited_brokers(self) -> list[str]:
         names: dict[str, None] = {}
         for index, required_offset in self._pending:
             partition = self._responses[index].topic_partition
-            names.update(dict.fromkeys(self._handler.behind(partition, required_offset)))
+            names.update(
+                dict.fromkeys(self._handler.brokers_not_caught_up(partition, required_offset))
+            )
         return list(names)
 
     def on_complete(self) -> None:
@@ -444,8 +448,10 @@ class DelayedProduceToOne(DelayedOperation):
         respond(ProduceResponse((response,)))
         return True
 
-    def waited_for(self) -> list[str]:
-        return self._handler.behind(self._response.topic_partition, self._required_offset)
+    def awaited_brokers(self) -> list[str]:
+        return self._handler.brokers_not_caught_up(
+            self._response.topic_partition, self._required_offset
+        )
 
     def on_complete(self) -> None:
         """Respond with REQUEST_TIMED_OUT, as the operation timed out undecided."""

@@ -59,7 +59,7 @@ class PartitionReader:
         self.quota: ReplicationQuota = quota
         self._throttled_topics = quota.topics
         self.fetch_bytes_max: int = config["fetch.max.bytes"]
-        self._tells_stable_offset: bool = hosted.behaviour.stable_offset_told_unasked
+        self._always_returns_stable_offset: bool = hosted.behaviour.stable_offset_told_unasked
         self.selector: ReplicaSelector | None = replica_selector(config["replica.selector.class"])
 
     def read_partition(
@@ -88,14 +88,14 @@ class PartitionReader:
         if error is not _NONE or log is None:
             return FetchPartitionResponse(topic_partition, error), 0
         if request.replica_id >= 0 and replica is None:
-            return self._read_as_foreigner(operation, spec, log), 0
+            return self._read_as_unassigned(operation, spec, log), 0
         fetch_offset = spec.fetch_offset
         if request.replica_id < 0 and self.selector is not None and operation.has_client_metadata:
             preferred = preferred_replica(
                 self.selector, partition, self.metadata_cache, fetch_offset, request.rack_id
             )
             if preferred >= 0:
-                _leave_unread(operation, topic_partition)
+                _mark_unread(operation, topic_partition)
                 response = _empty_response(
                     topic_partition,
                     log,
@@ -128,8 +128,8 @@ class PartitionReader:
         bound = _upper_bound(request, log)
         high_watermark = log.high_watermark
         read_committed = request.replica_id < 0 and request.isolation_level == READ_COMMITTED
-        is_told = read_committed or self._tells_stable_offset
-        last_stable_offset = log.last_stable_offset if is_told else -1
+        returns_stable_offset = read_committed or self._always_returns_stable_offset
+        last_stable_offset = log.last_stable_offset if returns_stable_offset else -1
         if fetch_offset >= bound:
             none = () if read_committed else None
             return _empty_response(spec.topic_partition, log, last_stable_offset, none), 0
@@ -146,7 +146,7 @@ class PartitionReader:
             if error.code is ErrorCode.KAFKA_STORAGE_ERROR:
                 self.on_storage_failure(spec.topic_partition, error)
             return FetchPartitionResponse(spec.topic_partition, error.code), 0
-        if self._throttled_topics and self.holds_back(partition, request.replica_id):
+        if self._throttled_topics and self.should_leader_throttle(partition, request.replica_id):
             return _empty_response(spec.topic_partition, log, last_stable_offset), 0
         aborted = None
         if read_committed:
@@ -166,7 +166,7 @@ class PartitionReader:
             read.size,
         )
 
-    def holds_back(self, partition: Partition, replica_id: int) -> bool:
+    def should_leader_throttle(self, partition: Partition, replica_id: int) -> bool:
         """Return whether a follower gets no data of a partition for now: the partition is
         throttled, the quota is exceeded, and the follower is not in the ISR, whose members must
         not fall behind (``ReplicaManager.shouldLeaderThrottle``)."""
@@ -178,12 +178,12 @@ class PartitionReader:
             and quota.is_exceeded
         )
 
-    def _is_not_awaited(self, partition: Partition, replica_id: int, in_last: bool) -> bool:
+    def _ignores_new_data(self, partition: Partition, replica_id: int, in_last: bool) -> bool:
         """Return whether new data does not count for a waiting follower (``DelayedFetch``).
 
         0.10 makes members of the ISR wait, too, unless they lack data in a closed segment.
         """
-        if self.holds_back(partition, replica_id):
+        if self.should_leader_throttle(partition, replica_id):
             return True
         quota = self.quota
         return (
@@ -194,7 +194,7 @@ class PartitionReader:
             and quota.is_exceeded
         )
 
-    def _read_as_foreigner(
+    def _read_as_unassigned(
         self,
         operation: DelayedFetch | FollowerFetch,
         spec: FetchPartition | CachedPartition,
@@ -212,7 +212,7 @@ class PartitionReader:
                 topic_partition,
                 ErrorCode.UNKNOWN_LEADER_EPOCH if has_epoch else ErrorCode.NOT_LEADER_OR_FOLLOWER,
             )
-        _leave_unread(operation, topic_partition)
+        _mark_unread(operation, topic_partition)
         return _empty_response(topic_partition, log, log.last_stable_offset)
 
     # -- waiting ----------------------------------------------------------------------------
@@ -250,7 +250,7 @@ class PartitionReader:
             fetch_offset = spec.fetch_offset
             if fetch_offset < bound and not (
                 self._throttled_topics
-                and self._is_not_awaited(
+                and self._ignores_new_data(
                     partition, request.replica_id, fetch_offset >= log.active.base_offset
                 )
             ):
@@ -269,7 +269,7 @@ class PartitionReader:
         return False
 
 
-def _leave_unread(operation: DelayedFetch | FollowerFetch, topic_partition: TopicPartition) -> None:
+def _mark_unread(operation: DelayedFetch | FollowerFetch, topic_partition: TopicPartition) -> None:
     if operation.unread is None:
         operation.unread = {}
     operation.unread[topic_partition] = None

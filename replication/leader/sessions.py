@@ -126,15 +126,15 @@ class CachedPartition:
             if session is not None:
                 session.active[self.number] = self
 
-    def fall_idle(self) -> None:
+    def mark_idle(self) -> None:
         """Exclude the partition from reads until something wakes this entry."""
         self.is_idle = True
         if self.session is not None:
             self.session.active.pop(self.number, None)
 
-    def fall_idle_if_known(self) -> None:
-        """Fall idle if the follower is at the end of a linked log and knows its high watermark and
-        log start.
+    def maybe_mark_idle(self) -> None:
+        """Mark the entry idle if the follower is at the end of a linked log and knows its high
+        watermark and log start.
 
         For a follower outside the ISR the entry stays active, as any fetch may let it join.
         """
@@ -149,7 +149,7 @@ class CachedPartition:
             and log.log_start_offset == self.sent_log_start_offset
             and replica.broker_id in partition.isr
         ):
-            self.fall_idle()
+            self.mark_idle()
 
     def must_respond(self, response: FetchPartitionResponse) -> bool:
         """Return whether an incremental response has to contain the partition; remember its

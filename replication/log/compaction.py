@@ -88,7 +88,7 @@ def first_uncleanable_offset(log: Log, now_ms: int) -> int:
 def _last_offsets(log: Log, start: int, end: int) -> dict[bytes, int]:
     """Return the last offset of each key in the dirty part, ignoring aborted records."""
     transactions = _Transactions(log, start, end)
-    found: dict[bytes, int] = {}
+    last_offsets: dict[bytes, int] = {}
     for batch in log.batches(start):
         if batch.base_offset >= end:
             break
@@ -96,8 +96,8 @@ def _last_offsets(log: Log, start: int, end: int) -> dict[bytes, int]:
             continue
         for record in batch.records():
             if record.key is not None and record.offset >= start:
-                found[record.key] = record.offset
-    return found
+                last_offsets[record.key] = record.offset
+    return last_offsets
 
 
 class _Transactions:

@@ -89,12 +89,12 @@ def _delete(log: Log, now_ms: int, predicate: _Predicate) -> int:
 
 def delete_segments(log: Log, count: int, now_ms: int) -> None:
     """Delete the first ``count`` segments; the log start must be past them already."""
-    doomed = log.segments[:count]
-    if not doomed:
+    deleted = log.segments[:count]
+    if not deleted:
         return
     invariant(count < len(log.segments), "a log keeps at least one segment")
     if log.storage.directory.on_expiry is not None:
-        log.storage.directory.on_expiry(log.topic_partition, doomed)
+        log.storage.directory.on_expiry(log.topic_partition, deleted)
     del log.segments[:count]
     if log.storage.is_real:
-        log.storage.on_delete(doomed, now_ms)
+        log.storage.on_delete(deleted, now_ms)

@@ -76,10 +76,10 @@ def cut_segments(storage: LogStorage, offset: int, index_interval_bytes: int) ->
     """Remove the batches from ``offset`` on, which a segment covers; return the last segment."""
     segments = storage.segments
     keep = segment_index(segments, offset) + 1
-    doomed = segments[keep:]
+    deleted = segments[keep:]
     del segments[keep:]
-    if doomed and storage.is_real:
-        storage.on_delete(doomed, -1)
+    if deleted and storage.is_real:
+        storage.on_delete(deleted, -1)
     active = segments[-1]
     active.truncate_to(offset, index_interval_bytes)
     if storage.is_real:
@@ -114,8 +114,8 @@ def _pieces(segment: Segment, bytes_max: int, index_interval_bytes: int) -> list
 def restart_segments(storage: LogStorage, offset: int) -> Segment:
     """Drop all segments, add an empty one at ``offset`` and return it."""
     segments = storage.segments
-    doomed = list(segments)
+    deleted = list(segments)
     segments.clear()
-    if doomed and storage.is_real:
-        storage.on_delete(doomed, -1)
+    if deleted and storage.is_real:
+        storage.on_delete(deleted, -1)
     return add_segment(storage, offset, 0)

@@ -104,7 +104,7 @@ class PartitionContext:
         self.isr_expands: int = 0
         self.isr_failed_updates: int = 0
 
-    def tell_lag(self, topic_partition: TopicPartition, lagging: Iterable[int]) -> None:
+    def report_lag(self, topic_partition: TopicPartition, lagging: Iterable[int]) -> None:
         """Report replicas that have lagged for too long, if the run is recorded."""
         if self.host.state_listener is None:
             return

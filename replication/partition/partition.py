@@ -90,7 +90,7 @@ class Partition:
         """The other assigned replicas, in assignment order; followers keep none since 0.10.2."""
         self.fetch_entries: list[FetchEntry] | None = None
         """Entries of followers' fetch sessions for this partition; leaders only."""
-        self.report: StateReport | None = StateReport.of(context.host, topic_partition)
+        self.report: StateReport | None = StateReport.if_recorded(context.host, topic_partition)
         """Reports every change of state to the recorder of the run; None without a recorder."""
 
     def report_state(self) -> None:
@@ -99,9 +99,9 @@ class Partition:
             return
         log, pending = self.log, self.pending_isr
         if self.leader_id is None and log is None:
-            self.report.nothing_left()
+            self.report.report_absence()
             return
-        self.report.changed(
+        self.report.report_values(
             [
                 "leader" if self.is_leader else "follower",
                 self.leader_id,
@@ -357,15 +357,17 @@ class Partition:
         context = self.context
         end_offset = log.log_end_offset
         keeps_member_at_end = context.behaviour.isr_member_at_end_never_removed
-        own = context.broker_id
+        own_id = context.broker_id
         known = [replica.broker_id for replica in self.remote_replicas]
-        foreign = tuple([one for one in self.isr if one != own and one not in known])
-        if foreign and context.behaviour.isr_check_fails_at_no_replica:
+        unassigned = tuple(
+            [broker_id for broker_id in self.isr if broker_id not in (own_id, *known)]
+        )
+        if unassigned and context.behaviour.isr_check_fails_at_no_replica:
             raise KafkaError(
                 ErrorCode.NOT_LEADER_OR_FOLLOWER,
-                f"Replica with id {foreign[0]} is not available on broker {own}",
+                f"Replica with id {unassigned[0]} is not available on broker {own_id}",
             )
-        return foreign + tuple(
+        return unassigned + tuple(
             replica.broker_id
             for replica in self.remote_replicas
             if now_ms - replica.last_caught_up_time_ms > context.lag_ms_max
@@ -380,7 +382,7 @@ class Partition:
         lagging = self.out_of_sync_replicas(now_ms)
         if not lagging:
             return
-        self.context.tell_lag(self.topic_partition, lagging)
+        self.context.report_lag(self.topic_partition, lagging)
         self._propose(
             tuple(broker_id for broker_id in self.isr if broker_id not in lagging),
             is_expansion=False,
@@ -546,7 +548,7 @@ class Partition:
                 low = replica.log_start_offset
         return low
 
-    def behind(self, end_offset: int) -> list[str]:
+    def brokers_not_caught_up(self, end_offset: int) -> list[str]:
         """Return the brokers in the maximal ISR whose replicas have not copied up to an offset."""
         return [
             broker_name(replica.broker_id)
@@ -554,7 +556,7 @@ class Partition:
             if replica.broker_id in self.maximal_isr and replica.log_end_offset < end_offset
         ]
 
-    def keepers(self, start_offset: int) -> list[str]:
+    def brokers_below_log_start(self, start_offset: int) -> list[str]:
         """Return the live brokers whose replicas have records below an offset."""
         is_alive = self.context.metadata_cache.is_alive
         return [

@@ -19,58 +19,68 @@ class StateReport:
     their previous values."""
 
     __slots__ = (
-        "_fetcher", "_fetcher_paths", "_offset_paths", "_paths", "_tell", "_told", "log_moved",
+        "_fetcher",
+        "_fetcher_paths",
+        "_last_values",
+        "_offset_paths",
+        "_paths",
+        "_report_change",
+        "log_moved",
     )  # fmt: skip
 
     def __init__(
         self,
-        tell: StateListener,
+        report_change: StateListener,
         log_moved: LogListener,
         topic_partition: TopicPartition,
         offset_paths: tuple[str, str, str],
     ) -> None:
-        self._tell = tell
+        self._report_change = report_change
         self.log_moved: LogListener = log_moved
         """Called with the log when nothing but its offsets can have changed."""
         self._paths = tuple(f"{topic_partition}/{name}" for name in _NAMES)
-        self._told: list[Any] = [None, None, None, (), None]
+        self._last_values: list[Any] = [None, None, None, (), None]
         self._offset_paths = offset_paths
         self._fetcher_paths = tuple(f"{topic_partition}/{name}" for name in _FETCHER_NAMES)
         self._fetcher: tuple[int | None, str | None, int | None] = (None, None, None)
 
     @classmethod
-    def of(cls, host: ReplicaHost, topic_partition: TopicPartition) -> Self | None:
+    def if_recorded(cls, host: ReplicaHost, topic_partition: TopicPartition) -> Self | None:
         """Return the report of a partition; None if the run is not recorded."""
-        tell = host.state_listener
-        if tell is None:
+        report_change = host.state_listener
+        if report_change is None:
             return None
         offset_paths = _offset_paths(topic_partition)
         log_moved = host.log_listener(offset_paths)
-        return None if log_moved is None else cls(tell, log_moved, topic_partition, offset_paths)
+        return (
+            None
+            if log_moved is None
+            else cls(report_change, log_moved, topic_partition, offset_paths)
+        )
 
-    def nothing_left(self) -> None:
+    def report_absence(self) -> None:
         """Report all values as None, as the broker has no replica any more, or none yet."""
-        self.changed([None] * len(_NAMES), None)
+        self.report_values([None] * len(_NAMES), None)
 
-    def changed(self, now: list[Any], log: Log | None) -> None:
+    def report_values(self, values: list[Any], log: Log | None) -> None:
         """Report the changed values, given in the order of ``_NAMES``, and the offsets."""
-        before, self._told = self._told, now
-        for path, old, new in zip(self._paths, before, now, strict=True):
+        before, self._last_values = self._last_values, values
+        for path, old, new in zip(self._paths, before, values, strict=True):
             if old != new:
-                self._tell(path, old, new)
+                self._report_change(path, old, new)
         if log is not None:
             self.log_moved(log)
         else:
             for path in self._offset_paths:
-                self._tell(path, None, None)
+                self._report_change(path, None, None)
 
-    def fetching(self, leader_id: int | None, stage: str | None, offset: int | None) -> None:
+    def report_fetcher(self, leader_id: int | None, stage: str | None, offset: int | None) -> None:
         """Report the stage of a fetcher that copies the partition; all None if none does."""
-        told = self._fetcher
+        before = self._fetcher
         now = self._fetcher = (leader_id, stage, offset)
-        for path, old, new in zip(self._fetcher_paths, told, now, strict=True):
+        for path, old, new in zip(self._fetcher_paths, before, now, strict=True):
             if old != new:
-                self._tell(path, old, new)
+                self._report_change(path, old, new)
 
 
 def _offset_paths(topic_partition: TopicPartition) -> tuple[str, str, str]:

@@ -77,12 +77,12 @@ class DelayedOperation(TimerEntry):
                 for key in keys:
                     stale_keys[key] = None
 
-    def waited_for(self) -> list[str]:
+    def awaited_brokers(self) -> list[str]:
         """Return the actors on which the operation depends; none if it waits only for a time."""
         return []
 
-    def _tell_expiry(self, causes: Causes) -> None:
-        peers = self.waited_for()
+    def _report_expiry(self, causes: Causes) -> None:
+        peers = self.awaited_brokers()
         if peers:
             causes.waited(peers, self.cause, self.delay_ms)
         else:
@@ -92,7 +92,7 @@ class DelayedOperation(TimerEntry):
         """Complete the operation, as it has timed out."""
         purgatory = self._purgatory
         if purgatory is not None and purgatory.timer.causes is not None:
-            self._tell_expiry(purgatory.timer.causes)
+            self._report_expiry(purgatory.timer.causes)
         if self.force_complete():
             self.on_expiration()
 

@@ -327,7 +327,7 @@ def test_diverging_epoch_completes_the_waiting() -> None:
     assert answers == []
     cluster[0].log().truncate_to(4)
     cluster[0].log().assign_epoch_start_offset(3, 4)
-    cluster[0].manager.delayed.complete_of(TP)
+    cluster[0].manager.delayed.complete_produces_first(TP)
     assert answers != []
 
 
@@ -340,7 +340,7 @@ def test_a_history_that_changed_completes_the_waiting() -> None:
     for _ in range(2):
         append_as_leader(log, encode("z"), 3, cluster.clock.now_ms)
     assert (answers, log.log_end_offset) == ([], 6)
-    cluster[0].manager.delayed.complete_of(TP)
+    cluster[0].manager.delayed.complete_produces_first(TP)
     diverging = answers[0].diverging_epoch
     assert (diverging.leader_epoch, diverging.end_offset) == (0, 4)
 

@@ -180,7 +180,7 @@ def test_an_idle_partition_that_the_follower_asks_for_anew_is_read() -> None:
     session = sessions.get(opened(sessions, A, B, privileged=True))
     assert isinstance(session, FetchSession)
     for entry in session.to_read():
-        entry.fall_idle()
+        entry.mark_idle()
     session.update(wanted(B, offset=5), ())
     assert [(e.topic_partition, e.fetch_offset) for e in session.to_read()] == [(B, 5)]
 

@@ -168,7 +168,7 @@ def test_not_enough_replicas_after_append() -> None:
     answers = cluster.produce_async(0, "a")
     cluster.clock.advance(29999)
     cluster.leader_and_isr(0, leader_epoch=1, isr=(0,))
-    cluster[0].manager.delayed.complete_of(TP)
+    cluster[0].manager.delayed.complete_produces_first(TP)
     assert answers[0].error is ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND
     assert answers[0].log_start_offset == 0
     assert cluster[0].content() == "a/0"

@@ -404,7 +404,7 @@ class NotedCauses:
 class Dependent(Operation):
     """Waits for an actor."""
 
-    def waited_for(self) -> list[str]:
+    def awaited_brokers(self) -> list[str]:
         return ["broker-2"]
 
 
