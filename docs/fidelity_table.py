@@ -13,30 +13,34 @@ from fakekafka.tests.fidelity.wire import differences as wire_differences
 _INTRODUCTION = """\
 # Recordings of Kafka
 
-Brokers of Apache Kafka in ZooKeeper mode ran the scenarios below. What clients and a ZooKeeper
-client saw after each step was recorded: leaders, epochs, ISRs, znodes and their versions, metadata,
-error codes and messages, offsets, records, configurations. The tests run the same scenarios in a
-simulation, through the code that serves sockets, and compare. Some run once more on a `Cluster`,
-over TCP and the port of its ZooKeeper; `python -m fakekafka.tests.fidelity compare --version 3.9
---tcp` runs all of them so.
+The scenarios below ran on brokers of Apache Kafka in ZooKeeper mode. After each step a recorder
+wrote down what clients and a ZooKeeper client saw: leaders, epochs, ISRs, znodes and their
+versions, metadata, error codes and messages, offsets, records and configurations. The tests run
+the same scenarios in a simulation, through the code that also serves sockets, and compare the
+results with the recordings. Some scenarios also run on a `Cluster`, over TCP and through the port
+of its ZooKeeper; `python -m fakekafka.tests.fidelity compare --version 3.9 --tcp` runs all of them
+that way.
 
-`make oracle VERSION=3.9 NAMES=rolling` records again; it needs Java 17 and Maven, which loads the
-brokers. A recording is a text file in `tests/fidelity/recordings`. Where two recordings of a step
-differ, Kafka leaves it to chance, and both outcomes are taken for right.
+`make oracle VERSION=3.9 NAMES=rolling` records scenarios again. It needs Java 17 and Maven, which
+downloads the brokers. A recording is a text file in `tests/fidelity/recordings`. Where two
+recordings of a step differ, the outcome in Kafka is left to chance, and both outcomes are accepted.
 
-`make oracle-files VERSION=3.9` carries log directories both ways: Kafka's DumpLogSegments reads
-ours, a broker of Kafka goes on with ours, and ours goes on with those of Kafka, after a stop and
-after a crash. Continuous integration leaves it out: it would load jars and start brokers each time.
+`make oracle-files VERSION=3.9` exchanges log directories in both directions: Kafka's
+DumpLogSegments reads ours, a broker of Kafka starts on ours, and a broker of this project starts on
+Kafka's, after a stop and after a crash. Continuous integration does not run it, because it would
+download jars and start brokers each time.
 
-`make oracle-random VERSION=3.9 N=20 SEED=1` goes further: histories of 40 steps, drawn from a seed,
-run in a simulation and on brokers of Kafka beside it. The seeds take turns: brokers crash, stop,
-freeze and come back while topics are created, moved, grown and deleted; groups of the classic
-protocol join them, or transactions, or both; one history in five has no faults. Members join, sync,
-commit, leave and fall silent, some with instance ids; producers begin, write, end, fence each other
-and run out of time; quotas, ACLs and configurations are changed and described. A release is asked
-only for what it has. Only such steps are drawn whose outcome Kafka does not leave to chance. What
-differs twice is cut down to the shortest history that shows it. The file with its steps becomes a
-scenario in `tests/fidelity/histories/kept`, and is recorded as the others are.
+`make oracle-random VERSION=3.9 N=20 SEED=1` runs random histories of 40 steps, drawn from a seed,
+both in a simulation and on brokers of Kafka, and compares them. The kind of history alternates with
+the seed: brokers crash, stop, freeze and restart while topics are created, moved, grown and
+deleted; some histories add groups of the classic protocol, transactions, or both; one in five has
+no faults.
+Members join, sync, commit, leave and stop sending heartbeats, some with instance ids. Producers
+begin and end transactions, write, fence each other and time out. Quotas, ACLs and configurations
+are changed and described. Steps are drawn only if the release supports them and their outcome in
+Kafka is not left to chance. A difference that appears twice is reduced to the shortest history that
+shows it. The file with its steps in `tests/fidelity/histories/kept` becomes a scenario, which is
+recorded like the others.
 """
 
 
@@ -66,7 +70,8 @@ def _lines() -> Iterator[str]:
             f"| {answers_count(version)} | {listed} |"
         )
     yield "\n## Scenarios\n"
-    yield "`-`: the release has no such thing; `listed`: see the differences.\n"
+    yield "`equal`: the results are equal to the recording; `listed`: they differ as listed under"
+    yield "Differences; `-`: the scenario does not apply to the release.\n"
     yield "| scenario | " + " | ".join(RELEASES) + " |"
     yield "|---" * (len(RELEASES) + 1) + "|"
     for name, scenario in catalogue.all_scenarios().items():
@@ -80,14 +85,14 @@ def _lines() -> Iterator[str]:
         names = row.scenario.replace("|", ", ")
         yield f"| {', '.join(row.versions)} | {names} | {row.why} |"
     yield "\n## Differences in raw requests\n"
-    yield "Every API that clients use is asked in every version, rightly and wrongly in each field."
-    yield "These are answered otherwise:\n"
+    yield "Each version of each API that clients use is sent valid requests, and requests with an"
+    yield "invalid value in each field. These requests are answered differently:\n"
     yield "| releases | APIs | what Kafka does |"
     yield "|---|---|---|"
     for wire_row in (*wire_differences.ROWS, *wire_differences.OLD_ROWS):
         apis = wire_row.apis.replace("|", ", ").replace(".*", "...")
         yield f"| {', '.join(wire_row.versions)} | {apis} | {wire_row.why} |"
-    yield "\n## What is made equal\n"
+    yield "\n## Values that are normalised\n"
     yield "| fields | why |"
     yield "|---|---|"
     for normalised in ROWS:

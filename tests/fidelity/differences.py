@@ -1,4 +1,4 @@
-"""The places where Kafka shows something else than this project, on purpose or not yet mended."""
+"""The known differences between recordings of Kafka and this project, intended or not yet fixed."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ PER_RELEASE_MAX = 10
 
 
 class Listed(NamedTuple):
-    """A difference that is known; ``step`` and ``key`` are regular expressions."""
+    """A known difference; ``scenario``, ``step`` and ``key`` are regular expressions."""
 
     versions: Sequence[str]
     scenario: str
@@ -21,7 +21,7 @@ class Listed(NamedTuple):
     why: str
     """What Kafka does, and in which class."""
     part: str = ".*"
-    """What of the value is otherwise, a regular expression; the rest of it must be equal."""
+    """Regular expression of the part of the value that differs; the rest must be equal."""
 
     def covers(self, kafka_version: str, scenario: str, difference: Difference) -> bool:
         return (
@@ -44,50 +44,51 @@ LISTED: tuple[Listed, ...] = (
         "record_errors",
         "no keys",
         "responses r partitionResponses 0.*",
-        "The error code and the records that are named are the same. LogValidator names topic and "
-        "partition in its messages, and ProduceResponse lists up to three of them in one text.",
+        "The error code and the indexes of the refused records are equal. Messages differ: those "
+        "of LogValidator name topic and partition, and up to three are joined in one text.",
     ),
     Listed(
         ("3.9",),
         "levels_of_loggers",
         ".*",
         "responses .*",
-        "The error codes are the same. ZkAdminManager says of a wrong logger only its name, and "
-        "ConfigAdminManager names the wrong broker where it should name its own.",
+        "The error codes are equal. The message of ZkAdminManager about an unknown logger has only "
+        "its name, and that of ConfigAdminManager names the wrong broker instead of its own.",
     ),
     Listed(
         ("3.9",),
         "fetch_errors",
         "unknown partition|unknown topic",
         "abortedTransactions",
-        "FetchResponse.partitionResponse leaves an empty array where a partition is unknown, and "
-        "null for every other error; no client reads it.",
+        "FetchResponse.partitionResponse returns an empty array of aborted transactions for an "
+        "unknown partition, and null for every other error. No client reads the field.",
     ),
     Listed(
         ("2.8",),
         "reassign_goes_on_after_the_target_is_back|partitions_are_added_during_a_move",
         "look: thawed 2",
         "r-0",
-        "When the target of a move has lost its session and is back, KafkaController of 2.8 "
-        "elects a leader once more than 3.9 and this project, seen in two recordings of each.",
+        "When the target of a move has lost its session and returns, KafkaController of 2.8 elects "
+        "a leader one more time than 3.9 and this project do. Two recordings of each show it.",
     ),
     Listed(
         ("0.10",),
         "(leader|controller|controller_that_leads|two_of_three)_freezes?",
         "look: froze .",
         "told: .*",
-        "A follower that gets another leader waits for its old fetcher thread, whose request to "
-        "the frozen broker ends after replica.socket.timeout.ms (AbstractFetcherThread.shutdown of "
-        "0.10); later ones close its connection. Until then the broker hears nothing new.",
+        "A follower that gets a new leader first waits for its old fetcher thread, whose request "
+        "to the frozen broker lasts until replica.socket.timeout.ms (AbstractFetcherThread."
+        "shutdown of 0.10). Until then the follower learns of no further changes. Later releases "
+        "close the thread's connection.",
     ),
     Listed(
         ("0.10",),
         "rolling_restart|.*stop.*_start_.*",
         "look: .*",
         "(two|three)(-min2|-unclean)?-.",
-        "KafkaController.shutdownBroker of 0.10 has replicas stopped one by one, which, it says, "
-        "comes in time in most cases. A broker whose request handlers end before goes on fetching, "
-        "and leaders take it into the ISR once more. Leaders and ISRs are the same in the end.",
+        "KafkaController.shutdownBroker of 0.10 stops a broker's replicas one by one, in most "
+        "cases before the broker ends. If its request handlers end first, the broker keeps "
+        "fetching, and leaders add it to the ISR once more. Leaders and ISRs are equal in the end.",
         r"epoch \d+, znode \d+",
     ),
     Listed(
@@ -95,22 +96,22 @@ LISTED: tuple[Listed, ...] = (
         "fetch_errors",
         "no bytes|little",
         "records",
-        "Messages of 0.10 stand alone, so FileMessageSet.read ends after the first one that had to "
-        "fit. Here what was produced together is stored together.",
+        "Messages of 0.10 are not batched, so FileMessageSet.read ends after the first message, "
+        "which is returned whatever its size. Here, records of one request are stored as a batch.",
     ),
     Listed(
         ("0.10",),
         "znodes_of_a_cluster",
         "/brokers/ids/1",
         "version|listener_security_protocol_map",
-        "ZkUtils.registerBrokerInZk of 0.10.1 knows no names of listeners (KIP-103, 0.10.2); here "
-        "brokers of 0.10 have them.",
+        "ZkUtils.registerBrokerInZk of 0.10.1 writes no names of listeners, which 0.10.2 added "
+        "(KIP-103); brokers of 0.10 in this project write them.",
     ),
 )
 
 
 def is_listed(kafka_version: str, scenario: str) -> bool:
-    """Return whether a row is about the scenario."""
+    """Return True if a difference is listed for the scenario."""
     return any(
         kafka_version in row.versions and re.fullmatch(row.scenario, scenario) for row in LISTED
     )
@@ -119,7 +120,7 @@ def is_listed(kafka_version: str, scenario: str) -> bool:
 def split(
     kafka_version: str, scenario: str, found: Sequence[Difference]
 ) -> tuple[list[Difference], list[Listed]]:
-    """Differences that nobody has listed, and the rows that cover the others."""
+    """Return the differences that are not listed, and the rows that cover the others."""
     unknown, used = [], []
     for difference in found:
         rows = [row for row in LISTED if row.covers(kafka_version, scenario, difference)]

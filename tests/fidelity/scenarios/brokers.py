@@ -13,7 +13,7 @@ _THREE = ((1, 2, 3), (2, 3, 1), (3, 1, 2))
 
 @scenario()
 def rolling_crash(stage: Stage) -> None:
-    """Each broker crashes and starts again before the next one does."""
+    """Each broker in turn crashes and restarts before the next one crashes."""
     topics.create_all(stage)
     for broker in (1, 2, 3):
         topics.write(stage, f"before {broker} crashed")
@@ -24,7 +24,7 @@ def rolling_crash(stage: Stage) -> None:
 
 @scenario()
 def rolling_restart(stage: Stage) -> None:
-    """Each broker stops in order and starts again before the next one does."""
+    """Each broker in turn shuts down cleanly and restarts before the next one stops."""
     topics.create_all(stage)
     for broker in (1, 2, 3):
         topics.write(stage, f"before {broker} stopped")
@@ -35,7 +35,7 @@ def rolling_restart(stage: Stage) -> None:
 
 @scenario(controller=1)
 def controller_that_leads_stops(stage: Stage) -> None:
-    """The controller is shut down: it moves its leaders away before it resigns."""
+    """The controller shuts down cleanly: it hands over its leaderships before it resigns."""
     stage.create("c", _THREE)
     stage.look("created")
     stage.stop(1)
@@ -44,7 +44,7 @@ def controller_that_leads_stops(stage: Stage) -> None:
 
 @scenario(controller=1)
 def controller_that_leads_crashes(stage: Stage) -> None:
-    """The controller dies, and partitions that it led."""
+    """The controller crashes while it also leads a partition."""
     stage.create("c", _THREE)
     stage.look("created")
     stage.kill(1)
@@ -53,7 +53,7 @@ def controller_that_leads_crashes(stage: Stage) -> None:
 
 @scenario()
 def controller_znode_is_deleted(stage: Stage) -> None:
-    """An operator deletes /controller: partitions stay as they are."""
+    """The znode /controller is deleted three times, and a controller elected each time."""
     stage.create("c", _THREE)
     stage.look("created")
     for turn in range(3):
@@ -69,7 +69,7 @@ def controller_znode_is_deleted(stage: Stage) -> None:
 
 @scenario(controller=None)
 def everybody_crashes_at_once(stage: Stage) -> None:
-    """All brokers die; the first that comes back becomes the controller."""
+    """All brokers crash at once; the first one to restart becomes the controller."""
     stage.create("c", _THREE)
     stage.create("u", _THREE, topics.UNCLEAN)
     stage.write("produce", [stage.produce(name, "a") for name in ("c", "u")])
@@ -86,7 +86,7 @@ def everybody_crashes_at_once(stage: Stage) -> None:
 
 @scenario(controller=3)
 def leader_freezes(stage: Stage) -> None:
-    """The leader stands still until its session expires, and goes on as a follower."""
+    """A leader freezes until its session expires, and resumes as a follower."""
     stage.create("f", ((1, 2, 3), (1, 2), (1,)))
     stage.write("before", stage.produce("f", "a"))
     stage.freeze(1)
@@ -97,7 +97,7 @@ def leader_freezes(stage: Stage) -> None:
 
 @scenario(controller=3)
 def follower_freezes(stage: Stage) -> None:
-    """A follower stands still until its session expires."""
+    """A follower freezes until its session expires, and resumes."""
     stage.create("f", ((1, 2, 3), (1, 2)))
     stage.write("before", stage.produce("f", "a"))
     stage.freeze(2)
@@ -108,7 +108,7 @@ def follower_freezes(stage: Stage) -> None:
 
 @scenario(controller=3)
 def controller_freezes(stage: Stage) -> None:
-    """The controller stands still until its session expires: another one takes over."""
+    """The controller freezes until its session expires and another broker takes over."""
     stage.create("f", ((1, 2), (2, 1), (1, 3), (3, 1), (3,)))
     stage.look("created")
     stage.freeze(3)
@@ -118,7 +118,7 @@ def controller_freezes(stage: Stage) -> None:
 
 @scenario(controller=1)
 def controller_that_leads_freezes(stage: Stage) -> None:
-    """Controller and leader in one broker stand still."""
+    """A broker that is both controller and leader freezes until its session expires."""
     stage.create("f", _THREE)
     stage.look("created")
     stage.freeze(1)
@@ -127,7 +127,7 @@ def controller_that_leads_freezes(stage: Stage) -> None:
 
 @scenario()
 def two_of_three_freeze(stage: Stage) -> None:
-    """The ISR shrinks to one, and grows again."""
+    """Two of three replicas freeze, so that the ISR shrinks to one, and resume one by one."""
     stage.create("f", _THREE, {"min.insync.replicas": "2"})
     stage.freeze(1)
     stage.freeze(2)
@@ -139,7 +139,7 @@ def two_of_three_freeze(stage: Stage) -> None:
 
 @scenario()
 def follower_is_slow_but_registered(stage: Stage) -> None:
-    """A broker stops and starts between two records: it catches up and rejoins."""
+    """A follower stops, misses a record, restarts and catches up, three times."""
     stage.create("s", ((1, 2),))
     for number in range(3):
         stage.stop(2, look=False)
@@ -150,7 +150,7 @@ def follower_is_slow_but_registered(stage: Stage) -> None:
 
 @scenario(controller=3)
 def crash_of_a_leader_with_unreplicated_records(stage: Stage) -> None:
-    """Records with acks=1 that a dead follower lacks survive in the leader that stays."""
+    """A follower that lacks the last records becomes the leader by an unclean election."""
     stage.create("l", ((1, 2),), topics.UNCLEAN)
     stage.write("both", stage.produce("l", "a"))
     stage.kill(2, look=False)
@@ -166,7 +166,7 @@ def crash_of_a_leader_with_unreplicated_records(stage: Stage) -> None:
 
 @scenario(controller=3)
 def offsets_and_epochs_after_failovers(stage: Stage) -> None:
-    """Records of every epoch, and where each epoch ends, after crashes and stops."""
+    """Brokers crash, stop and restart between writes; the end of each epoch is then asked for."""
     stage.create("o", ((1, 2, 3),))
 
     def write(label: str) -> None:
@@ -196,7 +196,7 @@ def offsets_and_epochs_after_failovers(stage: Stage) -> None:
 
 @scenario()
 def creation_with_a_broker_down(stage: Stage) -> None:
-    """Topics are created while a replica's broker is dead; it joins when it starts."""
+    """Topics are created while the broker of a replica is down, which then starts."""
     stage.kill(2)
     stage.create("d", ((1, 2), (2, 1), (3, 1)))
     stage.look("created")
@@ -205,7 +205,7 @@ def creation_with_a_broker_down(stage: Stage) -> None:
 
 @scenario()
 def creation_with_all_replicas_down(stage: Stage) -> None:
-    """No replica can lead: the partition gets its leader when a replica starts."""
+    """A topic is created by znode while its replicas are down; the first to start leads it."""
     stage.kill(1, look=False)
     stage.kill(2)
     stage.side.create_znode("/brokers/topics/d", b'{"version":1,"partitions":{"0":[1,2]}}')
@@ -217,7 +217,7 @@ def creation_with_all_replicas_down(stage: Stage) -> None:
 
 @scenario(SINCE_2_8)
 def broker_starts_before_its_session_has_expired(stage: Stage) -> None:
-    """A crashed broker that is back too soon finds itself registered; its next start succeeds."""
+    """A crashed broker restarts before its session has expired; its next start succeeds."""
     stage.create("e", _THREE)
     stage.side.kill(1)
     if stage.side.start(1) != "running":  # a simulated broker is started again by itself

@@ -97,7 +97,7 @@ def describe(
 
 @scenario(SINCE_2_8)
 def topic_configs_change_one_by_one(stage: Stage) -> None:
-    """Set, append, subtract, delete (KIP-339)."""
+    """A topic's configurations are set, appended to, subtracted from and deleted (KIP-339)."""
     stage.create("c", ((1, 2),), {"retention.ms": "1000000"})
     change(stage, "set", "c", ("retention.ms", _SET, "5000"), ("cleanup.policy", _SET, "compact"))
     stage.write("stored", stage.observer.json_of("/config/topics/c"))
@@ -114,7 +114,7 @@ def topic_configs_change_one_by_one(stage: Stage) -> None:
 
 @scenario(SINCE_2_8)
 def topic_config_change_errors(stage: Stage) -> None:
-    """Names, values, operations and topics that are wrong."""
+    """IncrementalAlterConfigs is sent invalid names, values, operations and topics."""
     stage.create("c", ((1, 2),))
     errors: dict[str, list[Change]] = {
         "append to a number": [("retention.ms", _APPEND, "1")],
@@ -145,7 +145,7 @@ def topic_config_change_errors(stage: Stage) -> None:
 
 @scenario(SINCE_1_1)
 def topic_configs_are_replaced(stage: Stage) -> None:
-    """AlterConfigs replaces them all."""
+    """AlterConfigs replaces all configurations of a topic, or refuses the new ones."""
     stage.create("c", ((1, 2),), {"retention.ms": "1000000"})
     replace(stage, "good", "c", {"min.insync.replicas": "2"})
     stage.write("stored", stage.observer.json_of("/config/topics/c"))
@@ -162,7 +162,7 @@ def topic_configs_are_replaced(stage: Stage) -> None:
 
 @scenario(SINCE_2_8, shape=_OWN, controller=None)
 def broker_configs_change(stage: Stage) -> None:
-    """Of one broker and of all; which may change while it runs, and who is asked."""
+    """Dynamic configurations of one broker and of all brokers are set, refused and deleted."""
     one = ("log.retention.ms", _SET, "77777")
     change(stage, "one", "2", one, kind=_BROKER, broker=2)
     change(stage, "all", "", ("log.cleaner.backoff.ms", _SET, "14000"), kind=_BROKER, broker=1)
@@ -193,7 +193,7 @@ def broker_configs_change(stage: Stage) -> None:
 
 @scenario(SINCE_2_8, shape=_OWN, controller=None)
 def threads_of_a_broker_change(stage: Stage) -> None:
-    """At most to double, at least to half of what there is (KIP-226)."""
+    """A thread pool may at most double, and shrink to half its size at least (KIP-226)."""
     for label, value in (("more", "9"), ("too many", "99"), ("too few", "1"), ("none", "0")):
         threads = ("num.io.threads", _SET, value)
         change(stage, label, "2", threads, kind=_BROKER, broker=2)
@@ -201,7 +201,7 @@ def threads_of_a_broker_change(stage: Stage) -> None:
 
 @scenario(SINCE_2_8, shape=_OWN, controller=None)
 def a_broker_cannot_follow_the_default(stage: Stage) -> None:
-    """It knows of it, stays with what it had, and can change only what makes up for it."""
+    """A broker keeps its old thread count when it cannot adopt a new cluster-wide default."""
     keys = ["background.threads", "min.insync.replicas"]
     threads = "background.threads"
 
@@ -225,7 +225,7 @@ def a_broker_cannot_follow_the_default(stage: Stage) -> None:
 
 @scenario(SINCE_2_8, shape=_OWN, controller=None)
 def several_broker_configs_are_wrong(stage: Stage) -> None:
-    """Which of them is named first."""
+    """Several broker configurations in one request are invalid; the first failed check answers."""
     pairs: dict[str, dict[str, str]] = {
         "two pools": {"num.io.threads": "99", "background.threads": "99"},
         "pool and cleaner": {"log.cleaner.threads": "9", "num.io.threads": "99"},
@@ -262,7 +262,7 @@ def several_broker_configs_are_wrong(stage: Stage) -> None:
 
 @scenario(SINCE_1_1)
 def configs_of_what_is_not_there_are_described(stage: Stage) -> None:
-    """Unknown topics, brokers, kinds and names."""
+    """DescribeConfigs is asked for unknown topics, brokers, resource types and names."""
     stage.create("c", ((1, 2),), {"retention.ms": "5"})
     keys = ["min.insync.replicas", "retention.ms", "nope"]
     describe(stage, "some", "c", keys, broker=2)
@@ -278,20 +278,20 @@ def configs_of_what_is_not_there_are_described(stage: Stage) -> None:
 
 @scenario(SINCE_1_1, shape=_DEFAULTS, controller=None)
 def configs_of_a_broker_are_described(stage: Stage) -> None:
-    """All of them, with Kafka's defaults."""
+    """All configurations of a broker are described, with Kafka's defaults."""
     describe(stage, "all", "1", None, _BROKER, 1)
 
 
 @scenario(SINCE_1_1, shape=_DEFAULTS, controller=None)
 def configs_of_a_topic_are_described(stage: Stage) -> None:
-    """All of them, with Kafka's defaults, those of the broker and its own."""
+    """All configurations of a topic are described, with the broker's and Kafka's defaults."""
     stage.create("c", ((1,),), {"segment.ms": "1234", "cleanup.policy": "compact"})
     describe(stage, "all", "c", None, _TOPIC, 1)
 
 
 @scenario(EVERY)
 def minimum_of_in_sync_replicas(stage: Stage) -> None:
-    """acks=all needs as many as min.insync.replicas says; it is lowered while brokers are dead."""
+    """Brokers crash until acks=all fails; min.insync.replicas is then lowered and raised."""
     stage.create("m", ((1, 2, 3), (1, 2, 3)), {"min.insync.replicas": "2"})
 
     def write(label: str) -> None:
@@ -318,14 +318,14 @@ def minimum_of_in_sync_replicas(stage: Stage) -> None:
 
 @scenario(EVERY)
 def more_in_sync_replicas_are_asked_for_than_there_are(stage: Stage) -> None:
-    """No write with acks=all succeeds."""
+    """Writes with acks=all fail where min.insync.replicas exceeds the number of replicas."""
     stage.create("m", ((1, 2),), {"min.insync.replicas": "3"})
     stage.write("produce", {f"acks {a}": stage.produce("m", "a", acks=a) for a in (-1, 0, 1)})
 
 
 @scenario(SINCE_2_8)
 def levels_of_loggers(stage: Stage) -> None:
-    """A broker's loggers are described and changed (KIP-412)."""
+    """Invalid changes are made to the levels of a broker's loggers (KIP-412)."""
     change(stage, "set", "1", ("kafka.none", _SET, "DEBUG"), kind=_LOGGER, broker=1)
     change(stage, "bad level", "1", ("kafka.none", _SET, "LOUD"), kind=_LOGGER, broker=1)
     change(stage, "append", "1", ("kafka.none", _APPEND, "DEBUG"), kind=_LOGGER, broker=1)

@@ -14,7 +14,7 @@ scenario = SCENARIOS.scenario
 
 @scenario(EVERY)
 def produce_errors(stage: Stage) -> None:
-    """Wrong brokers, partitions, acknowledgements and records."""
+    """Produce goes to wrong brokers, and names wrong partitions, acks and records."""
     stage.create("p", ((1, 2), (2, 1)), {"max.message.bytes": "1000"})
     stage.create("compacted", ((1, 2),), {"cleanup.policy": "compact"})
     version = stage.version("Produce")
@@ -43,7 +43,7 @@ def produce_errors(stage: Stage) -> None:
 
 @scenario(SINCE_2_8)
 def record_errors(stage: Stage) -> None:
-    """Which records of a batch were refused, and why (KIP-467)."""
+    """Produce reports which records of a batch were refused, and why (KIP-467)."""
     stage.create("r", ((1, 2),), {"cleanup.policy": "compact"})
     data = records.record_set(["a", "b"], 3, stage.side.now_ms())
     entry = [{"name": "r", "partitionData": [{"index": 0, "records": data}]}]
@@ -58,7 +58,7 @@ def record_errors(stage: Stage) -> None:
 
 @scenario(EVERY)
 def fetch_errors(stage: Stage) -> None:
-    """Wrong brokers, partitions and offsets."""
+    """Fetch goes to wrong brokers, and names wrong partitions, offsets and sizes."""
     stage.create("f", ((1, 2), (2, 1)))
     stage.write("produce", stage.produce("f", "a", "b"))
     for label, answer in {
@@ -80,7 +80,7 @@ def fetch_errors(stage: Stage) -> None:
 
 @scenario(SINCE_2_8)
 def fetch_with_epochs(stage: Stage) -> None:
-    """Fenced and unknown leader epochs, and where logs part (KIP-320, KIP-595)."""
+    """Fetch carries fenced, unknown and diverging leader epochs (KIP-320, KIP-595)."""
     stage.create("f", ((1, 2),))
     stage.write("produce", stage.produce("f", "a"))
     stage.stop(1, look=False)
@@ -100,7 +100,7 @@ def fetch_with_epochs(stage: Stage) -> None:
 
 @scenario(EVERY)
 def offsets_by_time(stage: Stage) -> None:
-    """ListOffsets: special timestamps, wrong brokers and partitions."""
+    """ListOffsets names special timestamps and wrong partitions, and goes to wrong brokers."""
     stage.create("o", ((1, 2), (2, 1)))
     stage.write("empty", {str(t): stage.offset("o", timestamp=t) for t in (-1, -2, 0)})
     stage.write("produce", stage.produce("o", "a", "b"))
@@ -114,7 +114,7 @@ def offsets_by_time(stage: Stage) -> None:
 
 @scenario(SINCE_2_8)
 def offsets_by_time_of_later_releases(stage: Stage) -> None:
-    """The offset of the largest timestamp (KIP-734), and epochs that are checked."""
+    """ListOffsets finds the largest timestamp (KIP-734), and checks leader epochs."""
     stage.create("o", ((1, 2),))
     stage.write("produce", stage.produce("o", "a", "b"))
     stage.write("answers", {str(t): stage.offset("o", timestamp=t) for t in (-3, -4, -5)})
@@ -124,7 +124,7 @@ def offsets_by_time_of_later_releases(stage: Stage) -> None:
 
 @scenario(SINCE_1_1)
 def ends_of_epochs(stage: Stage) -> None:
-    """OffsetForLeaderEpoch of wrong brokers and partitions, with and without epochs."""
+    """OffsetForLeaderEpoch names various epochs and partitions, and goes to wrong brokers."""
     stage.create("e", ((1, 2), (2, 1)))
     stage.write("empty", {str(e): stage.epoch_end("e", e) for e in (-1, 0, 1)})
     stage.write("produce", stage.produce("e", "a"))
@@ -150,7 +150,7 @@ def delete_records(
 
 @scenario(SINCE_1_1)
 def records_are_deleted(stage: Stage) -> None:
-    """Up to an offset (KIP-107), which consumers then cannot ask for."""
+    """Records are deleted up to an offset (KIP-107), and consumers cannot fetch below it."""
     stage.create("d", ((1, 2), (2, 1)))
     stage.create("compacted", ((1, 2),), {"cleanup.policy": "compact"})
     stage.write("produce", stage.produce("d", "a", "b", "c"))
@@ -196,7 +196,7 @@ def producer_id(stage: Stage, broker: int = 1) -> tuple[int, int]:
 
 @scenario(SINCE_1_1)
 def idempotent_producer(stage: Stage) -> None:
-    """Duplicates, gaps, old epochs (KIP-98)."""
+    """An idempotent producer sends duplicates, gaps and old epochs (KIP-98)."""
     stage.create("i", ((1, 2),))
     own, epoch = producer_id(stage)
     other, _ = producer_id(stage)
@@ -230,7 +230,7 @@ def idempotent_producer(stage: Stage) -> None:
 
 @scenario(SINCE_1_1)
 def many_duplicates(stage: Stage) -> None:
-    """The last five batches of a producer are known, older ones are not."""
+    """A producer repeats seven batches, of which the leader remembers the last five."""
     stage.create("i", ((1, 2),))
     own, _ = producer_id(stage)
 
@@ -243,7 +243,7 @@ def many_duplicates(stage: Stage) -> None:
 
 @scenario(SINCE_1_1)
 def idempotent_producer_and_failovers(stage: Stage) -> None:
-    """A new leader knows what producers wrote; so does one that was restarted."""
+    """New leaders know the sequence numbers of producers, also after a restart."""
     stage.create("i", ((1, 2, 3),))
     own, _ = producer_id(stage, broker=3)
 
@@ -263,7 +263,7 @@ def idempotent_producer_and_failovers(stage: Stage) -> None:
 
 @scenario(SINCE_1_1)
 def sequences_after_records_are_deleted(stage: Stage) -> None:
-    """What is known of a producer whose records are gone."""
+    """A producer goes on after all its records were deleted."""
     stage.create("i", ((1, 2),))
     own, _ = producer_id(stage)
 
@@ -277,7 +277,7 @@ def sequences_after_records_are_deleted(stage: Stage) -> None:
 
 @scenario(SINCE_2_8)
 def producers_are_described(stage: Stage) -> None:
-    """What a leader knows of producers (KIP-664)."""
+    """DescribeProducers is asked at the leader, at a follower and elsewhere (KIP-664)."""
     stage.create("i", ((1, 2),))
     own, _ = producer_id(stage)
     stage.produce("i", "a", producer=(own, 0, 0))

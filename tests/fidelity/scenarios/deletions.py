@@ -20,7 +20,7 @@ def _wait_until_gone(stage: Stage) -> None:
 
 @scenario()
 def topic_is_deleted(stage: Stage) -> None:
-    """With all brokers up, by request and by znode, and created again."""
+    """A topic is deleted by request, created again and deleted by znode."""
     stage.create("d", ((1, 2, 3), (2, 3, 1)))
     stage.write("produce", stage.produce("d", "a"))
     stage.write("delete", stage.normalised(stage.delete("d")))
@@ -36,7 +36,7 @@ def topic_is_deleted(stage: Stage) -> None:
 
 @scenario()
 def deletion_of_a_long_name(stage: Stage) -> None:
-    """Brokers of 1.1 end, as no file system takes the name that its log would get (KAFKA-4893)."""
+    """A topic with a name of 249 characters is deleted, which ends brokers of 1.1 (KAFKA-4893)."""
     name = "x" * 249
     stage.create(name, ((1,),))
     stage.write("delete", stage.normalised(stage.delete(name)))
@@ -52,7 +52,7 @@ def deletion_of_a_long_name(stage: Stage) -> None:
 
 @scenario()
 def deletion_errors(stage: Stage) -> None:
-    """Topics that are not there, named twice, or with names that cannot be."""
+    """DeleteTopics names unknown and invalid topics, and none."""
     stage.create("d", ((1, 2),))
     stage.write("unknown", stage.normalised(stage.delete("nope")))
     stage.write("bad names", stage.normalised(stage.delete("a b", "")))
@@ -66,7 +66,7 @@ def deletion_errors(stage: Stage) -> None:
 
 @scenario()
 def deletion_with_a_dead_replica(stage: Stage) -> None:
-    """The deletion waits for the dead broker, and ends when it starts."""
+    """A deletion waits for a replica on a dead broker, and ends when the broker starts."""
     stage.create("d", ((1, 2), (3, 1)))
     stage.kill(2)
     stage.request("delete", None, "DeleteTopics", topicNames=["d"], timeoutMs=1000)
@@ -78,7 +78,7 @@ def deletion_with_a_dead_replica(stage: Stage) -> None:
 
 @scenario()
 def deletion_survives_the_controller(stage: Stage) -> None:
-    """Another controller goes on with a deletion that waits."""
+    """A new controller resumes a deletion that waits for a dead broker."""
     stage.create("d", ((1, 2),))
     stage.kill(2, look=False)
     stage.request("delete", None, "DeleteTopics", topicNames=["d"], timeoutMs=1000)
@@ -93,7 +93,7 @@ def deletion_survives_the_controller(stage: Stage) -> None:
 
 @scenario()
 def broker_dies_after_a_deletion(stage: Stage) -> None:
-    """A topic that is deleted and created again with other replicas has nothing of the old one."""
+    """A topic that is deleted and created again on other brokers has no old records."""
     stage.create("d", ((1, 2),))
     stage.write("old", stage.produce("d", "old"))
     stage.delete("d")
@@ -108,7 +108,7 @@ def broker_dies_after_a_deletion(stage: Stage) -> None:
 
 @scenario(shape=_NO_DELETION)
 def deletion_is_disabled(stage: Stage) -> None:
-    """By request it is refused, a znode is thrown away."""
+    """With delete.topic.enable=false a topic survives deletion by request and by znode."""
     stage.create("keep", ((1, 2),))
     stage.request("delete", None, "DeleteTopics", topicNames=["keep", "nope"], timeoutMs=3000)
     stage.side.create_znode("/admin/delete_topics/keep", b"")
@@ -118,7 +118,7 @@ def deletion_is_disabled(stage: Stage) -> None:
 
 @scenario(SINCE_2_8)
 def deletion_by_id(stage: Stage) -> None:
-    """By id, by id and name, by neither (KIP-516), at the controller and at another broker."""
+    """Topics are deleted by id, by id and name, or by neither, at two brokers (KIP-516)."""
     stage.create("d", ((1, 2),))
     asked = _asked_for(stage, "d")
     for where, broker in (("another broker", 1), ("the controller", 3)):
@@ -132,7 +132,7 @@ def deletion_by_id(stage: Stage) -> None:
 
 @scenario(SINCE_2_8, shape=_NO_DELETION)
 def deletion_by_id_is_disabled(stage: Stage) -> None:
-    """Topics are told as they were asked for, at the controller and at another broker."""
+    """With delete.topic.enable=false DeleteTopics names topics by id and name, at two brokers."""
     stage.create("keep", ((1, 2),))
     for where, broker in (("another broker", 1), ("the controller", 3)):
         for label, topics in _asked_for(stage, "keep").items():

@@ -22,7 +22,7 @@ _UNTIL_1_1 = ("1.1", "0.10")
 
 @scenario(SINCE_1_1, controller=None)
 def offered_versions(stage: Stage) -> None:
-    """ApiVersions in each version, and in one that does not exist (KIP-511)."""
+    """ApiVersions is asked in each of its versions."""
     for version in range(stage.version("ApiVersions") + 1):
         tree = stage.ask(
             1, "ApiVersions", version, clientSoftwareName="judge", clientSoftwareVersion="1.0"
@@ -32,7 +32,7 @@ def offered_versions(stage: Stage) -> None:
 
 @scenario(SINCE_2_8, controller=None)
 def offered_versions_to_a_client_with_a_bad_name(stage: Stage) -> None:
-    """Name and version of a client's software are checked (KIP-511)."""
+    """ApiVersions checks the name and version of the client's software (KIP-511)."""
     for name, version in (("", "1"), ("a", ""), ("a b", "1"), ("-a", "1"), ("a.b-c", "1.2-x")):
         tree = stage.ask(
             1, "ApiVersions", 3, clientSoftwareName=name, clientSoftwareVersion=version
@@ -51,7 +51,7 @@ def metadata(stage: Stage, label: str, names: list[str] | None, **others: Any) -
 
 @scenario(EVERY)
 def metadata_of_topics(stage: Stage) -> None:
-    """Of some, none, all, unknown ones and those that cannot be, with a broker down."""
+    """Metadata is asked for some, no, all, unknown and invalid topics, with a broker down."""
     stage.create("m", ((1, 2, 3), (3, 2), (3,)))
     metadata(stage, "some", ["m"])
     metadata(stage, "none", [])
@@ -70,7 +70,7 @@ def metadata_of_topics(stage: Stage) -> None:
 
 @scenario(SINCE_1_1)
 def metadata_creates_topics(stage: Stage) -> None:
-    """A topic that is asked for comes to be, if broker and client want it."""
+    """Metadata creates a missing topic if both broker and client allow it."""
     metadata(stage, "not wanted", ["made"])
     metadata(stage, "wanted", ["made"], allowAutoTopicCreation=True)
     stage.wait("it is there", lambda: stage.observer.state("made", 0) is not None)
@@ -85,7 +85,7 @@ def metadata_creates_topics(stage: Stage) -> None:
 
 @scenario(SINCE_2_8)
 def cluster_is_described(stage: Stage) -> None:
-    """DescribeCluster, with a broker down."""
+    """DescribeCluster is asked with all brokers up and with one down."""
     stage.request("all", 1, "DescribeCluster", includeClusterAuthorizedOperations=False)
     stage.request("operations", 1, "DescribeCluster", includeClusterAuthorizedOperations=True)
     stage.kill(2)
@@ -95,7 +95,7 @@ def cluster_is_described(stage: Stage) -> None:
 
 @scenario(SINCE_1_1, shape=_TWO_DIRECTORIES, controller=None)
 def log_directories_are_described(stage: Stage) -> None:
-    """DescribeLogDirs of some and all partitions, and of those that are not there."""
+    """DescribeLogDirs is asked for one partition, for none and for unknown ones."""
     stage.create("l", ((1, 2),))
     stage.write("produce", stage.produce("l", "a"))
     for label, topics in {
@@ -123,7 +123,7 @@ def _without_paths(tree: Any) -> Any:
 
 @scenario(SINCE_1_1, shape=_TWO_DIRECTORIES, controller=None)
 def replica_moves_to_another_directory(stage: Stage) -> None:
-    """AlterReplicaLogDirs: directories and partitions that are not there (KIP-113)."""
+    """AlterReplicaLogDirs is asked for unknown directories and partitions (KIP-113)."""
     stage.create("l", ((1, 2),))
     for label, path, topic, partition in (
         ("unknown directory", "/nowhere", "l", 0),
@@ -136,7 +136,7 @@ def replica_moves_to_another_directory(stage: Stage) -> None:
 
 @scenario(EVERY, shape=THREE_BROKERS)
 def znodes_of_a_cluster(stage: Stage) -> None:
-    """Which znodes there are, and what those of a broker, a topic and a partition say."""
+    """All znodes are listed, and those of a broker, a topic and a partition are read."""
     stage.create("z", ((1, 2),), {"retention.ms": "1000"})
     seen: list[str] = []
 
@@ -167,7 +167,7 @@ def znodes_of_a_cluster(stage: Stage) -> None:
 
 @scenario(_UNTIL_1_1)
 def other_brokers_refuse_administrators(stage: Stage) -> None:
-    """Before 3.0 only the controller creates and deletes topics."""
+    """A broker that is not the controller refuses to create and delete topics before 3.0."""
     stage.create("o", ((1, 2),))
     stage.request("delete", 1, "DeleteTopics", topicNames=["o"], timeoutMs=3000)
     assigned = [{"partitionIndex": 0, "brokerIds": [1]}]

@@ -40,7 +40,7 @@ def elect(
 
 @scenario(SINCE_2_8)
 def preferred_election_of_some_and_all(stage: Stage) -> None:
-    """After a restart the preferred leaders are asked for, one by one and together."""
+    """After a restart the preferred leaders are elected, of some partitions and of all."""
     stage.create("p", topics.THREE)
     stage.create("q", topics.TWO)
     stage.stop(1)
@@ -54,7 +54,7 @@ def preferred_election_of_some_and_all(stage: Stage) -> None:
 
 @scenario(SINCE_2_8)
 def preferred_election_errors(stage: Stage) -> None:
-    """What is asked for wrongly: topics, partitions, types, brokers."""
+    """ElectLeaders names wrong topics and partitions, and goes to another broker than the controller."""
     stage.create("p", ((1, 2), (2, 1)))
     elect(stage, "unknown topic", _PREFERRED, {"nope": [0]})
     elect(stage, "unknown partition", _PREFERRED, {"p": [9, -1]})
@@ -71,7 +71,7 @@ def preferred_election_errors(stage: Stage) -> None:
 
 @scenario(SINCE_2_8)
 def unclean_election_by_request(stage: Stage) -> None:
-    """A leader from outside the ISR is asked for where the topic does not allow it."""
+    """ElectLeaders elects a leader from outside the ISR, which the topic does not allow."""
     stage.create("u", ((1, 2), (2, 1), (1, 3)))
     stage.write("both", stage.produce("u", "a"))
     elect(stage, "not needed", _UNCLEAN, {"u": [0, 1, 2]})
@@ -89,7 +89,7 @@ def unclean_election_by_request(stage: Stage) -> None:
 
 @scenario()
 def unclean_election_is_switched_on(stage: Stage) -> None:
-    """A topic's configuration allows it while its partition has no leader."""
+    """Unclean elections are allowed for a topic while its partition has no leader."""
     stage.create("u", ((1, 2),))
     stage.kill(2, look=False)
     stage.write("alone", stage.produce("u", "a"))
@@ -102,7 +102,7 @@ def unclean_election_is_switched_on(stage: Stage) -> None:
 
 @scenario()
 def preferred_election_by_znode(stage: Stage) -> None:
-    """The znode of Kafka's tools: some partitions exist, the preferred leader of some is down."""
+    """The znode of Kafka's tools asks for preferred leaders that are down or unknown."""
     stage.create("p", ((1, 2, 3), (2, 3), (3,)))
 
     def ask(label: str, *partitions: tuple[str, int]) -> None:
@@ -119,7 +119,7 @@ def preferred_election_by_znode(stage: Stage) -> None:
 
 @scenario(shape=_REBALANCING)
 def automatic_rebalance(stage: Stage) -> None:
-    """The controller moves leaders back by itself when too many are elsewhere."""
+    """The controller moves leaders back by itself when too many are not the preferred ones."""
     stage.create("a", ((1, 2), (2, 1), (1, 2), (2, 1)))
     stage.create("b", ((1, 2, 3),))
     stage.stop(1, look=False)
@@ -131,7 +131,7 @@ def automatic_rebalance(stage: Stage) -> None:
 
 @scenario(SINCE_2_8)
 def only_the_controller_carries_out(stage: Stage) -> None:
-    """What other brokers answer: since 3.0 they hand requests of administrators on."""
+    """A broker that is not the controller gets administrative requests; 3.0 forwards some."""
     stage.create("c", ((1, 2),))
     elect(stage, "elect", _PREFERRED, {"c": [0]}, broker=1)
     stage.request("delete", 1, "DeleteTopics", topicNames=["nope"], timeoutMs=5000)

@@ -24,7 +24,7 @@ def describe(stage: Stage, label: str, *names: str, broker: int = 1) -> None:
 
 @scenario(EVERY)
 def member_joins_and_leaves(stage: Stage) -> None:
-    """One member: join, sync, heartbeat, commit, leave; the group in each state."""
+    """A single member joins a group, syncs, sends heartbeats, commits and leaves."""
     groups.have_coordinator(stage, 1)
     stage.create("t", ((1,),))
     describe(stage, "before", "alone")
@@ -52,7 +52,7 @@ def member_joins_and_leaves(stage: Stage) -> None:
 
 @scenario(EVERY)
 def two_members_rebalance(stage: Stage) -> None:
-    """A second one joins: the first is told to join again; it leaves, and the first is alone."""
+    """A second member joins a group and leaves it again, and the first rejoins each time."""
     groups.have_coordinator(stage, 1)
     first = Member(stage, 1, "two")
     second = Member(stage, 1, "two")
@@ -80,7 +80,7 @@ def two_members_rebalance(stage: Stage) -> None:
 
 @scenario(EVERY)
 def group_errors(stage: Stage) -> None:
-    """Unknown members, wrong protocols, bad names and timeouts."""
+    """Unknown members, wrong protocols, invalid names and timeouts are sent to a coordinator."""
     groups.have_coordinator(stage, 1)
     member = Member(stage, 1, "errors")
     member.join()
@@ -111,7 +111,7 @@ def group_errors(stage: Stage) -> None:
 
 @scenario(EVERY)
 def session_of_a_member_expires(stage: Stage) -> None:
-    """A silent member is removed; its group is empty."""
+    """A member sends no heartbeats and is removed, which leaves its group empty."""
     groups.have_coordinator(stage, 1)
     member = Member(stage, 1, "silent")
     member.join(session_ms=6000)
@@ -126,7 +126,7 @@ def session_of_a_member_expires(stage: Stage) -> None:
 
 @scenario(EVERY)
 def offsets_without_a_group(stage: Stage) -> None:
-    """Offsets that a client commits that is no member, and what can be wrong with them."""
+    """A client that is no member of a group commits offsets, rightly and wrongly."""
     groups.have_coordinator(stage, 1)
     stage.create("t", ((1,), (2,)))
 
@@ -157,7 +157,7 @@ def offsets_without_a_group(stage: Stage) -> None:
 
 @scenario(EVERY)
 def coordinators_are_looked_for(stage: Stage) -> None:
-    """FindCoordinator of groups and transactional ids, with and without their topics."""
+    """FindCoordinator is asked while the coordinator is up, down, and up again."""
     groups.have_coordinator(stage, 2)
     stage.write("group", stage.normalised(groups.coordinator(stage, 1, "a group")))
     stage.write("no name", stage.normalised(groups.coordinator(stage, 1, "")))
@@ -172,7 +172,7 @@ def coordinators_are_looked_for(stage: Stage) -> None:
 
 @scenario(EVERY)
 def coordinator_crashes(stage: Stage) -> None:
-    """The next one has read offsets and members; members go on there."""
+    """A group's coordinator crashes; the next one has loaded its members and offsets."""
     groups.have_coordinator(stage, 1, 2)
     stage.create("t", ((3,),))
     member = Member(stage, 1, "moved")
@@ -194,7 +194,7 @@ def coordinator_crashes(stage: Stage) -> None:
 
 @scenario(SINCE_1_1)
 def groups_are_deleted(stage: Stage) -> None:
-    """Empty ones, those with members, unknown ones (KIP-229)."""
+    """DeleteGroups is asked for groups with and without members, and unknown ones (KIP-229)."""
     groups.have_coordinator(stage, 1)
     stage.create("t", ((1,),))
     groups.commit(stage, 1, "empty", {("t", 0): 1})
@@ -217,7 +217,7 @@ def groups_are_deleted(stage: Stage) -> None:
 
 @scenario(EVERY)
 def groups_are_listed(stage: Stage) -> None:
-    """Each coordinator lists its own."""
+    """ListGroups is asked at the coordinator of two groups and at another broker."""
     groups.have_coordinator(stage, 1)
     stage.create("t", ((1,),))
     stage.request("none", 1, "ListGroups")
@@ -234,7 +234,7 @@ def groups_are_listed(stage: Stage) -> None:
 
 @scenario(SINCE_2_8)
 def offsets_are_deleted(stage: Stage) -> None:
-    """Of topics that no member of the group reads (KIP-496)."""
+    """OffsetDelete removes the offsets of a group without members (KIP-496)."""
     groups.have_coordinator(stage, 1)
     stage.create("t", ((1,), (2,)))
     groups.commit(stage, 1, "g", {("t", 0): 1})
@@ -253,7 +253,7 @@ def offsets_are_deleted(stage: Stage) -> None:
 
 @scenario(SINCE_2_8)
 def static_member(stage: Stage) -> None:
-    """A member with an instance id comes back without a rebalance, and is fenced (KIP-345)."""
+    """A static member rejoins without a rebalance, and its old member id is fenced (KIP-345)."""
     groups.have_coordinator(stage, 1)
     first = Member(stage, 1, "static", "one")
     stage.write("joins", first.join())
@@ -273,7 +273,7 @@ def static_member(stage: Stage) -> None:
 
 @scenario(SINCE_1_1)
 def topic_with_committed_offsets_is_deleted(stage: Stage) -> None:
-    """Its offsets go with it."""
+    """A topic is deleted, and the offsets that groups committed for it are deleted, too."""
     groups.have_coordinator(stage, 1)
     stage.create("t", ((1,),))
     stage.create("u", ((1,),))

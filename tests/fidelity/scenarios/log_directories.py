@@ -27,7 +27,7 @@ def read(stage: Stage, label: str) -> None:
 
 @scenario(SINCE_2_8, shape=_TWO_DIRECTORIES)
 def directory_of_a_leader_fails(stage: Stage) -> None:
-    """Another replica leads; the broker goes on, also when it is started without the directory."""
+    """A leader's log directory fails; its broker keeps running and restarts without it."""
     create(stage)
     stage.side.fail_directory(1, "a-0")
     stage.wait("another one leads", lambda: stage.leader("a") != 1, _FOUND_S)
@@ -43,7 +43,7 @@ def directory_of_a_leader_fails(stage: Stage) -> None:
 
 @scenario(SINCE_2_8, shape=_TWO_DIRECTORIES)
 def directory_of_a_follower_fails(stage: Stage) -> None:
-    """Its replica leaves the ISR; it comes back when the directory is repaired."""
+    """A follower's log directory fails, so that it leaves the ISR, and is repaired."""
     create(stage)
     stage.side.fail_directory(2, "a-0")
     stage.wait("it is out of sync", lambda: _is_out(stage, 2), _FOUND_S)
@@ -57,7 +57,7 @@ def directory_of_a_follower_fails(stage: Stage) -> None:
 
 @scenario(SINCE_2_8, shape=_TWO_DIRECTORIES)
 def all_directories_of_a_broker_fail(stage: Stage) -> None:
-    """Its process ends; it starts again when they are repaired."""
+    """All log directories of a broker fail, which ends it; they are repaired and it restarts."""
     create(stage)
     for name in ("a-0", "b-0"):
         stage.side.fail_directory(1, name)

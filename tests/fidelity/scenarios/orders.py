@@ -1,7 +1,7 @@
 """Every order in which three brokers crash or stop, and start again.
 
-Topics have their leaders in every order, so it makes no difference in which order brokers go: here
-it is 1, 2, 3. What matters is how each goes, and in which order they come back.
+Topics place their leaders in every order, so the order in which brokers go makes no difference:
+here it is 1, 2, 3. What matters is how each broker goes, and the order in which they restart.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ SCENARIOS = Catalogue()
 
 
 def go_and_come(stage: Stage, ways: Sequence[str], order: Sequence[int]) -> None:
-    """Brokers 1, 2, 3 go in their ways, and come back in that order; records are written."""
+    """Crash or stop brokers 1, 2, 3 as ``ways`` says, restart them in order, and write records."""
     topics.create_all(stage)
     topics.write(stage, "with all")
     for broker, way in zip((1, 2, 3), ways, strict=True):
@@ -39,7 +39,9 @@ def _declare(ways: Sequence[str], order: Sequence[int]) -> None:
 
     gone = "_".join(ways)
     back = "".join(map(str, order))
-    run.__doc__ = f"Brokers 1, 2, 3 {', '.join(ways)}; then {', '.join(map(str, order))} start."
+    run.__doc__ = (
+        f"Brokers 1, 2, 3 {', '.join(ways)} in turn; {', '.join(map(str, order))} restart."
+    )
     SCENARIOS.append(Scenario(f"{gone}_start_{back}", run))
 
 

@@ -45,7 +45,7 @@ def ongoing(stage: Stage, label: str, topics: Sequence[str] | None = None) -> No
 
 @scenario(SINCE_2_8)
 def reassign_by_request(stage: Stage) -> None:
-    """Move, replace, grow, shrink, reorder; records come along."""
+    """Partitions are moved, replaced, grown, shrunk and reordered by request."""
     stage.create("r", ((1,), (1, 2), (1, 2, 3), (1, 2), (2, 3)))
     stage.write("produce", stage.produce("r", "a", "b", "c"))
     stage.look("created")
@@ -62,14 +62,14 @@ def reassign_by_request(stage: Stage) -> None:
 
 @scenario(SINCE_2_8)
 def reassign_many_at_once(stage: Stage) -> None:
-    """One request for many partitions."""
+    """One request reassigns many partitions."""
     stage.create("r", ((1, 2), (2, 3), (3, 1), (1, 2)))
     move(stage, "all", "r", {0: [2, 3], 1: [3, 1], 2: [1, 2], 3: [3, 2]})
 
 
 @scenario(SINCE_2_8)
 def reassign_errors(stage: Stage) -> None:
-    """Targets that make no sense, and moves that do not exist."""
+    """Reassignments are requested with invalid targets, and cancelled where there are none."""
     stage.create("r", ((1, 2), (2, 3)))
     errors: dict[str, Moves] = {
         "empty": {0: []},
@@ -93,7 +93,7 @@ def reassign_errors(stage: Stage) -> None:
 
 @scenario(SINCE_2_8)
 def reassign_with_a_dead_broker(stage: Stage) -> None:
-    """A dead broker is no target; where it stays, it may be named."""
+    """Partitions with a replica on a dead broker are reassigned."""
     stage.create("r", ((1, 2), (2, 1), (2,)))
     stage.kill(2)
     move(stage, "to a dead one", "r", {0: [1, 2, 3]})
@@ -105,7 +105,7 @@ def reassign_with_a_dead_broker(stage: Stage) -> None:
 
 @scenario(SINCE_2_8)
 def reassign_to_a_broker_that_dies(stage: Stage) -> None:
-    """The target dies during the move; the move is overridden, another one is cancelled."""
+    """The target of two moves loses its session; one is overridden, the other cancelled."""
     stage.create("r", ((1, 3), (1,), (3, 1)))
     stage.write("produce", stage.produce("r", "a"))
     begin_move_to_a_frozen_broker(stage, {0: [1, 2], 1: [2]})
@@ -119,7 +119,7 @@ def reassign_to_a_broker_that_dies(stage: Stage) -> None:
 
 @scenario(SINCE_2_8)
 def reassign_goes_on_after_the_target_is_back(stage: Stage) -> None:
-    """The move ends when its target has caught up."""
+    """The target of a move loses its session, and the move ends when it has caught up."""
     stage.create("r", ((1, 3),))
     stage.write("produce", stage.produce("r", "a"))
     begin_move_to_a_frozen_broker(stage, {0: [2, 3]})
@@ -142,7 +142,7 @@ def reassign_survives_the_controller(stage: Stage) -> None:
 
 @scenario(SINCE_2_8)
 def partitions_are_added_during_a_move(stage: Stage) -> None:
-    """A topic grows while one of its partitions moves."""
+    """Partitions are added to a topic while another of its partitions moves."""
     stage.create("r", ((1, 3),))
     begin_move_to_a_frozen_broker(stage, {0: [1, 2]})
     stage.request(
@@ -159,7 +159,7 @@ def partitions_are_added_during_a_move(stage: Stage) -> None:
 
 @scenario(SINCE_2_8)
 def topic_is_deleted_during_a_move(stage: Stage) -> None:
-    """A topic that moves to a dead broker is deleted."""
+    """A topic is deleted while its partition moves to a dead broker."""
     stage.create("r", ((1, 3),))
     begin_move_to_a_frozen_broker(stage, {0: [1, 2]})
     stage.write("delete", stage.normalised(stage.delete("r")))
@@ -181,7 +181,7 @@ def by_znode(stage: Stage, label: str, topic: str, moves: Mapping[int, Sequence[
 
 @scenario()
 def reassign_by_znode(stage: Stage) -> None:
-    """The znode of Kafka's tools: move, replace, shrink."""
+    """Partitions are moved, replaced and shrunk by the znode of Kafka's tools."""
     stage.create("z", ((1,), (1, 2), (1, 2, 3)))
     stage.write("produce", stage.produce("z", "a", "b"))
     by_znode(stage, "moved", "z", {0: [2], 1: [1, 3], 2: [3, 2]})
@@ -191,7 +191,7 @@ def reassign_by_znode(stage: Stage) -> None:
 
 @scenario()
 def reassign_by_znode_what_is_not_there(stage: Stage) -> None:
-    """An unknown topic, and an unknown partition."""
+    """The znode of reassignments names an unknown topic and an unknown partition."""
     stage.create("z", ((1, 2),))
     by_znode(stage, "unknown topic", "nope", {0: [1]})
     by_znode(stage, "unknown partition", "z", {9: [1]})
@@ -199,7 +199,7 @@ def reassign_by_znode_what_is_not_there(stage: Stage) -> None:
 
 @scenario()
 def reassign_by_znode_to_a_dead_broker(stage: Stage) -> None:
-    """Whoever writes the znode may name a dead broker."""
+    """The znode of reassignments moves a partition to a dead broker, which then starts."""
     stage.create("z", ((1, 3), (3,)))
     stage.kill(2)
     partitions = [{"topic": "z", "partition": 0, "replicas": [1, 2]}]

@@ -34,7 +34,7 @@ def _wait_without(stage: Stage, path: str) -> None:
 
 @scenario()
 def names_of_topics(stage: Stage) -> None:
-    """Which names a topic may have."""
+    """Topics are created with valid and invalid names."""
     for name in ("a", "_x", "a.b", "a-b", "A9", "x" * 249):
         ends_brokers = len(name) > 200 and behaviour(stage.kafka_version).long_names_fail_deletion
         label = f"good {len(name)} {name[:4]}"
@@ -45,7 +45,7 @@ def names_of_topics(stage: Stage) -> None:
 
 @scenario()
 def names_that_collide(stage: Stage) -> None:
-    """Dots and underscores are the same in metrics."""
+    """A topic's name differs from another one's only by an underscore for a dot."""
     stage.create("a.b", ((1,),))
     create(stage, "underscore", "a_b", partitions=1, replicas=1)
     create(stage, "the same", "a.b", partitions=1, replicas=1)
@@ -53,7 +53,7 @@ def names_that_collide(stage: Stage) -> None:
 
 @scenario()
 def numbers_of_partitions_and_replicas(stage: Stage) -> None:
-    """Counts that are possible, and those that are not."""
+    """Topics are created with possible and impossible counts of partitions and replicas."""
     for partitions, replicas in ((1, 1), (3, 3), (2, 2)):
         label = f"{partitions} with {replicas}"
         create(stage, label, "n", partitions=partitions, replicas=replicas)
@@ -64,7 +64,7 @@ def numbers_of_partitions_and_replicas(stage: Stage) -> None:
 
 @scenario(SINCE_2_8)
 def default_partitions_and_replicas(stage: Stage) -> None:
-    """-1 takes the broker's configuration (KIP-464)."""
+    """Counts of -1 take the broker's defaults for partitions and replicas (KIP-464)."""
     create(stage, "both", "n")
     create(stage, "partitions", "n", partitions=-1, replicas=2)
     create(stage, "replicas", "n", partitions=2, replicas=-1)
@@ -72,7 +72,7 @@ def default_partitions_and_replicas(stage: Stage) -> None:
 
 @scenario()
 def assignments_of_new_topics(stage: Stage) -> None:
-    """Replicas that are given, and how they can be wrong."""
+    """Topics are created with valid and invalid replica assignments."""
     for number, (label, assignment) in enumerate(
         {
             "good": ((1, 2), (2, 3)),
@@ -93,7 +93,7 @@ def assignments_of_new_topics(stage: Stage) -> None:
 
 @scenario(SINCE_2_8)
 def topic_without_replicas(stage: Stage) -> None:
-    """An assignment without replicas is taken; the topic never has a leader."""
+    """A topic is created with a partition without replicas, and never has a leader."""
     stage.request("create", None, "CreateTopics", **creation("e", ((),), timeout_ms=500))
     stage.topics.append("e")
     stage.look("after")
@@ -115,7 +115,7 @@ _CONFIGS = (
 
 @scenario()
 def configurations_of_new_topics(stage: Stage) -> None:
-    """Which values a topic's configuration may have."""
+    """Topics are created with valid and invalid configurations."""
     for name, value in _CONFIGS:
         label = f"{name}={value}"
         # The controller of 0.10 that deletes the topic reads its configuration, which throws.
@@ -126,7 +126,7 @@ def configurations_of_new_topics(stage: Stage) -> None:
 
 @scenario(SINCE_2_8)
 def throttled_replicas_of_new_topics(stage: Stage) -> None:
-    """The list of replicas that a throttle applies to."""
+    """Topics are created with valid and invalid lists of throttled replicas."""
     for value in ("0:1", "*", "x", "0:1,1:2", "0", "0:", ":1", "a:b", ""):
         config = {"leader.replication.throttled.replicas": value}
         create(stage, f"throttled {value!r}", "c", None, config, partitions=1, replicas=1)
@@ -134,7 +134,7 @@ def throttled_replicas_of_new_topics(stage: Stage) -> None:
 
 @scenario(SINCE_1_1)
 def creation_is_only_validated(stage: Stage) -> None:
-    """Nothing comes to be, and errors are told."""
+    """CreateTopics with validateOnly reports errors and creates nothing."""
     for label, fields in {
         "good": creation("v", partitions=1, replicas=1),
         "too many replicas": creation("v", partitions=1, replicas=9),
@@ -148,7 +148,7 @@ def creation_is_only_validated(stage: Stage) -> None:
 
 @scenario(SINCE_2_8)
 def several_topics_in_a_request(stage: Stage) -> None:
-    """Good ones come to be, whatever the others are; a name may not come twice."""
+    """One request names a good topic, a bad one and one twice; only the good one is created."""
     fields = creation("g", ((1, 2),))
     bad = creation("b", partitions=1, replicas=9)["topics"]
     twice = creation("t", partitions=1, replicas=1)["topics"]
@@ -161,14 +161,14 @@ def several_topics_in_a_request(stage: Stage) -> None:
 
 @scenario(SINCE_2_8)
 def created_topic_is_described(stage: Stage) -> None:
-    """The answer tells partitions, replicas and configuration (KIP-525)."""
+    """CreateTopics returns a topic's partitions, replicas and configuration (KIP-525)."""
     fields = creation("e", None, {"retention.ms": "5000"}, partitions=2, replicas=2)
     stage.request("create", None, "CreateTopics", 6, **fields)
 
 
 @scenario()
 def existing_topic_is_created_again(stage: Stage) -> None:
-    """It exists, whatever else is wrong with the request."""
+    """A topic is created that exists already, with and without other errors."""
     stage.create("e", ((1, 2),))
     create(stage, "again", "e", partitions=1, replicas=1)
     create(stage, "with too many replicas", "e", partitions=1, replicas=9)
@@ -178,7 +178,7 @@ def existing_topic_is_created_again(stage: Stage) -> None:
 
 @scenario()
 def creation_without_time(stage: Stage) -> None:
-    """A request whose time is up is answered so; the topic comes to be."""
+    """CreateTopics with no time to wait reports a timeout, and the topic is created."""
     fields = creation("t", ((1, 2),), timeout_ms=0)
     stage.request("no time", None, "CreateTopics", **fields)
     stage.topics.append("t")
@@ -198,7 +198,7 @@ def grow(stage: Stage, label: str, topic: str, count: int, *replicas: Any, **oth
 
 @scenario(SINCE_1_1)
 def topic_grows(stage: Stage) -> None:
-    """Partitions are added with replicas that are given."""
+    """Partitions with given replicas are added to a topic."""
     stage.create("g", ((1, 2),))
     grow(stage, "validated", "g", 3, (2, 3), (3, 1), validateOnly=True)
     stage.look("validated")
@@ -209,7 +209,7 @@ def topic_grows(stage: Stage) -> None:
 
 @scenario(SINCE_1_1)
 def growth_errors(stage: Stage) -> None:
-    """Counts and replicas that make no sense."""
+    """CreatePartitions is sent invalid counts and replicas."""
     stage.create("g", ((1, 2), (2, 1)))
     grow(stage, "same", "g", 2)
     grow(stage, "fewer", "g", 1)
@@ -228,7 +228,7 @@ def growth_errors(stage: Stage) -> None:
 
 @scenario(SINCE_1_1)
 def topic_grows_with_a_broker_down(stage: Stage) -> None:
-    """A dead broker may not get a replica by request."""
+    """CreatePartitions is asked for a replica on a dead broker, and for live ones."""
     stage.create("g", ((1, 3),))
     stage.kill(2)
     grow(stage, "on the dead one", "g", 2, (2, 1))
@@ -239,7 +239,7 @@ def topic_grows_with_a_broker_down(stage: Stage) -> None:
 
 @scenario()
 def topic_grows_by_znode(stage: Stage) -> None:
-    """As old tools do it; the new partition's replica is dead at first."""
+    """Partitions are added to a topic's znode, one of them on a dead broker."""
     stage.create("g", ((1, 2),))
     stage.kill(2)
     node = stage.observer.json_of("/brokers/topics/g")
@@ -252,7 +252,7 @@ def topic_grows_by_znode(stage: Stage) -> None:
 
 @scenario()
 def replicas_are_spread_over_racks(stage: Stage) -> None:
-    """Brokers 1 and 3 are in one rack, 2 in another: where it begins is left to chance."""
+    """A topic's replicas are spread over two racks, from a broker drawn at random."""
     stage.request("create", None, "CreateTopics", **creation("r", partitions=6, replicas=2))
     stage.wait("it is there", lambda: stage.observer.state("r", 5) is not None)
     assignment = stage.observer.assignment("r")

@@ -125,7 +125,7 @@ def consume(stage: Stage, label: str, topic: str) -> None:
 
 @scenario(SINCE_1_1)
 def transaction_commits(stage: Stage) -> None:
-    """Records are seen by careful consumers when it is over."""
+    """A transaction commits, and consumers of committed records see its records."""
     have_coordinator(stage, 1)
     stage.create("t", ((2, 3),))
     producer = Transactional(stage, 1, "commits")
@@ -141,7 +141,7 @@ def transaction_commits(stage: Stage) -> None:
 
 @scenario(SINCE_1_1)
 def transaction_aborts(stage: Stage) -> None:
-    """Its records are there, and consumers are told to skip them."""
+    """A transaction aborts, and consumers of committed records skip its records."""
     have_coordinator(stage, 1)
     stage.create("t", ((2, 3),))
     producer = Transactional(stage, 1, "aborts")
@@ -159,7 +159,7 @@ def transaction_aborts(stage: Stage) -> None:
 
 @scenario(SINCE_1_1)
 def transactional_producer_is_fenced(stage: Stage) -> None:
-    """Another one with its id aborts what it began, and ends it."""
+    """A producer takes over another one's transactional id and aborts its transaction."""
     have_coordinator(stage, 1)
     stage.create("t", ((2, 3),))
     old = Transactional(stage, 1, "fenced")
@@ -180,7 +180,7 @@ def transactional_producer_is_fenced(stage: Stage) -> None:
 
 @scenario(SINCE_1_1)
 def transaction_errors(stage: Stage) -> None:
-    """Unknown ids, wrong epochs, partitions that were not added."""
+    """Transactional requests carry unknown ids, wrong epochs, partitions and timeouts."""
     have_coordinator(stage, 1)
     stage.create("t", ((2, 3),))
     producer = Transactional(stage, 1, "errors")
@@ -208,7 +208,7 @@ def transaction_errors(stage: Stage) -> None:
 
 @scenario(SINCE_2_8)
 def transactional_records_without_a_transaction(stage: Stage) -> None:
-    """Leaders check with the coordinator whether the partition was added (KIP-890)."""
+    """Records are sent to a partition that was not added to the transaction (KIP-890)."""
     have_coordinator(stage, 1)
     stage.create("t", ((2, 3),))
     producer = Transactional(stage, 1, "unverified")
@@ -219,7 +219,7 @@ def transactional_records_without_a_transaction(stage: Stage) -> None:
 
 @scenario(SINCE_1_1)
 def transaction_times_out(stage: Stage) -> None:
-    """The coordinator aborts it, and fences its producer."""
+    """A transaction times out: the coordinator aborts it and fences its producer."""
     have_coordinator(stage, 1)
     stage.create("t", ((2, 3),))
     producer = Transactional(stage, 1, "slow")
@@ -234,7 +234,7 @@ def transaction_times_out(stage: Stage) -> None:
 
 @scenario(SINCE_1_1)
 def coordinator_of_transactions_crashes(stage: Stage) -> None:
-    """The next one knows of the transaction, and ends it."""
+    """A transaction's coordinator crashes, and the next one commits the transaction."""
     have_coordinator(stage, 1, 3)
     stage.create("t", ((2,),))
     producer = Transactional(stage, 1, "moved")
@@ -252,7 +252,7 @@ def coordinator_of_transactions_crashes(stage: Stage) -> None:
 
 @scenario(SINCE_1_1)
 def leader_of_a_transaction_crashes(stage: Stage) -> None:
-    """The next leader knows of open transactions."""
+    """A partition's leader crashes; the next one knows of the open transaction."""
     have_coordinator(stage, 3)
     stage.create("t", ((1, 2),))
     producer = Transactional(stage, 3, "led")
@@ -269,7 +269,7 @@ def leader_of_a_transaction_crashes(stage: Stage) -> None:
 
 @scenario(SINCE_1_1)
 def offsets_in_a_transaction(stage: Stage) -> None:
-    """They are committed with it, and are not seen before."""
+    """Offsets are committed in a transaction, and are pending until it ends."""
     have_coordinator(stage, 1)
     groups.have_coordinator(stage, 1)
     stage.create("t", ((2,),))
@@ -306,7 +306,7 @@ def offsets_in_a_transaction(stage: Stage) -> None:
 
 @scenario(SINCE_2_8)
 def transactions_are_described(stage: Stage) -> None:
-    """ListTransactions and DescribeTransactions in each state (KIP-664)."""
+    """Transactions are listed and described in several states (KIP-664)."""
     have_coordinator(stage, 1)
     stage.create("t", ((2,),))
     producer = Transactional(stage, 1, "described")
@@ -333,7 +333,7 @@ def transactions_are_described(stage: Stage) -> None:
 
 @scenario(SINCE_2_8)
 def epoch_is_raised_by_the_producer(stage: Stage) -> None:
-    """InitProducerId with id and epoch (KIP-360)."""
+    """InitProducerId is sent with a producer id and epoch, right and wrong (KIP-360)."""
     have_coordinator(stage, 1)
     producer = Transactional(stage, 1, "raised")
     stage.write("begin", producer.begin())

@@ -1,6 +1,6 @@
-"""The values that are made equal before a recording is compared, and why.
+"""The values that are normalised before a recording is compared, and why.
 
-Everything else that a response or a znode says is compared as it is.
+Every other value of a response or a znode is compared as it is.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Change = Callable[["Names", Any], Any]
 
 
 class Names:
-    """Gives what Kafka draws at random a name by its first appearance."""
+    """Names random values of Kafka in the order of their first appearance."""
 
     def __init__(self) -> None:
         self._known: dict[tuple[str, object], str] = {}
@@ -38,7 +38,7 @@ class Names:
 
 
 class Row(NamedTuple):
-    """Fields of responses that are normalised alike."""
+    """Fields of responses that are normalised in the same way."""
 
     fields: tuple[str, ...]
     change: Change
@@ -86,41 +86,45 @@ def _bytes(names: Names, value: Any) -> Any:
 
 
 ROWS: tuple[Row, ...] = (
-    Row(("errorCode",), _error, "errors are written by their names"),
-    Row(("host", "port", "listeners"), _is_set, "ports are free ones, hosts differ"),
-    Row(("clusterId",), _length, "drawn at random at the first start"),
-    Row(("topicId",), _topic_id, "drawn at random when a topic is created"),
-    Row(("controllerId",), _is_set, "who wins the race for /controller is left to chance"),
-    Row(("memberId", "leader", "members_order"), _member, "ends with a random UUID"),
-    Row(("producerId",), _producer, "depends on which broker got which block of ids; 0 is spent"),
-    Row(("records",), _read, "times are of the run; offsets and values are compared"),
-    Row(("isrNodes", "offlineReplicas"), _sorted, "followers that join at once do so in any order"),
-    Row(("sessionId",), _is_set, "drawn at random (KIP-227)"),
+    Row(("errorCode",), _error, "error codes are compared by name"),
+    Row(("host", "port", "listeners"), _is_set, "hosts differ, and each run takes free ports"),
+    Row(("clusterId",), _length, "the id is random"),
+    Row(("topicId",), _topic_id, "the id is random"),
+    Row(("controllerId",), _is_set, "which broker creates /controller first is left to chance"),
+    Row(("memberId", "leader", "members_order"), _member, "member ids end with a random UUID"),
+    Row(("producerId",), _producer, "ids depend on the order in which brokers allocate blocks"),
+    Row(("records",), _read, "timestamps differ by run; offsets and values are compared"),
+    Row(("isrNodes", "offlineReplicas"), _sorted, "followers may join the ISR in any order"),
+    Row(("sessionId",), _is_set, "the id of a fetch session is random (KIP-227)"),
     Row(
         (*("timestamp", "logAppendTimeMs", "logAppendTime", "startTimeMs"), "lastTimestamp"),
         _time,
-        "times are of the run",
+        "timestamps differ by run",
     ),
-    Row(("transactionStartTimeMs", "issueTimestampMs"), _time, "times are of the run"),
-    Row(("brokerEpoch", "finalizedFeaturesEpoch"), _is_set, "a transaction id of ZooKeeper"),
-    Row(("metadata", "assignment", "protocolMetadata"), _bytes, "bytes are written as text"),
-    Row(("totalBytes", "usableBytes"), _is_set, "of the volume"),
+    Row(("transactionStartTimeMs", "issueTimestampMs"), _time, "timestamps differ by run"),
+    Row(
+        ("brokerEpoch", "finalizedFeaturesEpoch"),
+        _is_set,
+        "the values come from ZooKeeper and differ by run",
+    ),
+    Row(("metadata", "assignment", "protocolMetadata"), _bytes, "bytes are compared as text"),
+    Row(("totalBytes", "usableBytes"), _is_set, "sizes of the volume with the log directory"),
 )
-"""Which fields are changed, to what, and why."""
+"""The fields that are normalised, how, and why."""
 
 LEFT_OUT: Mapping[str, str] = {
-    "throttleTimeMs": "no client is throttled here; the tests of quotas look at it",
-    "documentation": "texts of Kafka's documentation are not part of this project",
+    "throttleTimeMs": "not compared: no client is throttled; tests of quotas cover the field",
+    "documentation": "not compared: this project does not contain the texts of Kafka",
 }
 """Fields that are not compared, and why."""
 
-ORDER = "Kafka groups results in hash tables, so arrays are compared by what tells elements apart"
+ORDER = "Kafka groups results in hash tables, so elements are matched by their identifying fields"
 
 _CHANGES: dict[str, Change] = {name: row.change for row in ROWS for name in row.fields}
 
 
 def normalised(names: Names, tree: Any, name: str = "") -> Any:
-    """A response's tree as it is compared."""
+    """Return a response's tree in the form in which it is compared."""
     if isinstance(tree, dict):
         return {
             key: normalised(names, value, key) for key, value in tree.items() if key not in LEFT_OUT
@@ -134,7 +138,7 @@ def normalised(names: Names, tree: Any, name: str = "") -> Any:
 
 
 def lines(tree: Any) -> dict[str, str]:
-    """A normalised tree as lines: a path and the plain fields that are there."""
+    """Return a normalised tree as lines: each path, with the plain fields at that path."""
     found: dict[str, str] = {}
     if isinstance(tree, dict):
         _collect("", tree, found)
@@ -144,14 +148,14 @@ def lines(tree: Any) -> dict[str, str]:
 
 
 def text(value: Any) -> str:
-    """A value on one line."""
+    """Return a value as one line of JSON."""
     return json.dumps(value, ensure_ascii=False, sort_keys=isinstance(value, dict))
 
 
 def _collect(
     path: str, tree: dict[str, Any], found: dict[str, str], shown: Sequence[str] = ()
 ) -> None:
-    """``shown`` are fields that the path tells already."""
+    """Collect the lines below a path; ``shown`` are fields that the path contains already."""
     plain: dict[str, Any] = {}
     for key, value in tree.items():
         if isinstance(value, dict):

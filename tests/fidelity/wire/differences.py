@@ -1,6 +1,6 @@
-"""The raw requests that a simulation answers otherwise than Kafka, with Kafka's class.
+"""The raw requests that a simulation answers differently from Kafka.
 
-A row is for the requests of some APIs that are wrong in one way. It says what Kafka does.
+A row covers requests of some APIs that are invalid in the same way, and says what Kafka does.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ _BOTH = ("3.9", "2.8")
 
 
 class WireRow(NamedTuple):
-    """Requests that are answered otherwise; ``apis`` and ``requests`` are regular expressions."""
+    """Requests answered differently; ``apis`` and ``requests`` are regular expressions."""
 
     versions: Sequence[str]
     apis: str
@@ -36,49 +36,50 @@ ROWS: tuple[WireRow, ...] = (
         _BOTH,
         "ListOffsets|OffsetForLeaderEpoch|AddPartitionsToTxn|DescribeProducers",
         ".* (twice|empty)",
-        "A topic that is named twice or without partitions: Kafka answers topic by topic as it "
-        "was asked, here the partitions are answered, grouped by topics.",
+        "If a topic is named twice or without partitions, Kafka answers with one entry per entry "
+        "of the request; this project answers for each partition, grouped by topic.",
     ),
     WireRow(
         ("3.9",),
         "Fetch",
         "isolationLevel (-1|-2|9)",
-        "The same error; FetchResponse.partitionResponse has an empty list of aborted "
-        "transactions there, here it is null, as in 2.8.",
+        "The error code is equal. FetchResponse.partitionResponse returns an empty array of "
+        "aborted transactions, this project null, as 2.8 does.",
     ),
     WireRow(
         ("3.9",),
         "Fetch",
         "topics.partitions.partition (-.|9)|topics.topic .*|topics.topicId another",
-        "The same error; FetchResponse.partitionResponse has an empty list of aborted "
-        "transactions there, here it is null, as it is with other errors.",
+        "The error code is equal. FetchResponse.partitionResponse returns an empty array of "
+        "aborted transactions, this project null, as for other errors.",
     ),
     WireRow(
         ("3.9",),
         "ListTransactions",
         ".*",
-        "TransactionStateManager lists transactions in the order of a hash table; producer ids "
-        "are named by their order.",
+        "TransactionStateManager lists transactions in the order of a hash table, and the "
+        "comparison names producer ids in the order of their appearance.",
     ),
     WireRow(
         _BOTH,
         "DescribeConfigs",
         ".*",
-        "Version 0: ConfigHelper calls no configuration of a topic a default; here those that "
-        "are not set are defaults.",
+        "In version 0, ConfigHelper marks no configuration of a topic as a default; this project "
+        "marks those that are not set.",
     ),
     WireRow(
         ("3.9",),
         "DescribeLogDirs",
         ".*",
-        "Log directories in memory have no volume, which is told with -1.",
+        "Kafka returns the size of the volume; log directories in memory have none, so the sizes "
+        "are -1.",
     ),
     WireRow(
         _BOTH,
         "AlterClientQuotas",
         "entries.entity twice",
-        "An entity whose type is named twice is written once: AlterClientQuotasRequest keeps its "
-        "types in a map.",
+        "If an entity type is named twice in an entity, Kafka returns it once, because "
+        "AlterClientQuotasRequest keeps the types in a map.",
     ),
 )
 
@@ -87,44 +88,47 @@ OLD_ROWS: tuple[WireRow, ...] = (
         ("0.10",),
         "Fetch",
         "topics.partitions.partition 0|.*[mM]axBytes .",
-        "How many records fit: messages of 0.10 stand alone and are counted one by one, here what "
-        "was produced together is one batch of the later format.",
+        "The number of records that fit differs: messages of 0.10 are counted one by one, while "
+        "records produced together are here one batch of the later format.",
     ),
     WireRow(
         ("1.1",),
         "Fetch",
         "replicaId .*",
-        "KafkaApis tells who says that it is a broker no stable offset.",
+        "KafkaApis returns no last stable offset to a client that sends the id of a replica.",
     ),
     WireRow(
-        ("1.1",), "CreateTopics", "topics.configs.value null", "The same error without a message."
+        ("1.1",),
+        "CreateTopics",
+        "topics.configs.value null",
+        "The error code is equal, but Kafka sends no message.",
     ),
     WireRow(
         ("1.1",),
         "CreatePartitions|DescribeLogDirs",
         "topics.name ''|topics null",
-        "An empty name fails in ZooKeeper's PathUtils, whose message Kafka tells; sizes of logs "
-        "differ by what was written to internal topics.",
+        "An empty name fails in ZooKeeper's PathUtils, whose message Kafka passes on. Sizes of "
+        "logs differ with the records of internal topics.",
     ),
     WireRow(
         ("0.10",),
         "ApiVersions|SaslHandshake",
         ".*",
-        "A cluster here offers the versions of 0.11, which clients of today ask for; mechanisms "
-        "that are not configured are not told.",
+        "This project offers the API versions of 0.11, which today's clients need, and does not "
+        "list SASL mechanisms that are not configured.",
     ),
 )
 
 
 def unlisted(kafka_version: str, api: str, found: Sequence[Difference]) -> list[Difference]:
-    """The differences that no row covers."""
+    """Return the differences that no row covers."""
     return [
         d for d in found if not any(row.covers(kafka_version, api, d) for row in (*ROWS, *OLD_ROWS))
     ]
 
 
 def in_codes(found: Sequence[Difference]) -> list[Difference]:
-    """The differences in an error code, or in whether there is an answer."""
+    """Return the differences in an error code, or in whether there is a response."""
     return [d for d in found if not any(_codes(d.key, k) == _codes(d.key, d.here) for k in d.kafka)]
 
 
