@@ -54,7 +54,7 @@ def preferred_election_of_some_and_all(stage: Stage) -> None:
 
 @scenario(SINCE_2_8)
 def preferred_election_errors(stage: Stage) -> None:
-    """ElectLeaders names wrong topics and partitions, and goes to another broker than the controller."""
+    """ElectLeaders names wrong topics and partitions, and goes to another broker, too."""
     stage.create("p", ((1, 2), (2, 1)))
     elect(stage, "unknown topic", _PREFERRED, {"nope": [0]})
     elect(stage, "unknown partition", _PREFERRED, {"p": [9, -1]})
