@@ -13,7 +13,7 @@ RUNS = sized(500, 4)
 SHAPE: dict[str, Any] = {"session_timeout_ms": 6000, "rate_per_s": 100}
 """Parameters with which a run takes about 0.2 s."""
 SPARK_SHARE = 0.58
-"""Maximum share of the time in one process, on two cores: half of it, plus Spark's overhead."""
+"""Target for Spark on two cores, as a share of the time in one process: half, plus overhead."""
 TASK_MS = 15
 TASKS = sized(1000, 10)
 FEW, MANY = sized((100, 5000), (2, 4))

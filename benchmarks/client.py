@@ -1,4 +1,4 @@
-"""The load of the measurements: confluent-kafka in a process of its own, which obeys commands.
+"""Generates the load of the measurements: confluent-kafka in a process that obeys commands.
 
 One process with one producer and one consumer serves a whole comparison, so that starting,
 connecting and fetching metadata are over before anything is timed. ``LoadClient`` controls it.
@@ -51,7 +51,7 @@ class LoadClient:
         trace: TracebackType | None,
     ) -> None:
         self._process.kill()
-        with contextlib.suppress(BrokenPipeError):  # it had not read the last command
+        with contextlib.suppress(BrokenPipeError):  # the process ended before it read this
             self._process.communicate()
         self._errors.close()
 
@@ -63,8 +63,10 @@ class LoadClient:
         return self._ask(do="produce", topic=topic, partitions=partitions, size=size, count=count)
 
     def fetch(self, topic: str, partitions: int) -> dict[str, Any]:
-        """Fetch all records of a topic. Returns their number as ``records``, and from the first
-        answer to the last ``timed_records``, ``seconds`` and ``cpu_s``."""
+        """Fetch all records of a topic; return their number as ``records``.
+
+        ``timed_records``, ``seconds`` and ``cpu_s`` count from the first answer to the last.
+        """
         return self._ask(do="fetch", topic=topic, partitions=partitions)
 
     def time_records(self, topic: str, count: int) -> dict[str, Any]:
@@ -78,7 +80,7 @@ class LoadClient:
         pipes = self._process
         assert pipes.stdin is not None
         assert pipes.stdout is not None
-        with contextlib.suppress(BrokenPipeError):  # it has ended, which is reported below
+        with contextlib.suppress(BrokenPipeError):  # the process has ended, see below
             pipes.stdin.write(json.dumps(command) + "\n")
             pipes.stdin.flush()
         answer = pipes.stdout.readline()
@@ -92,7 +94,7 @@ class LoadClient:
 
 
 class _Client:
-    """The client in its process."""
+    """The client inside the process."""
 
     def __init__(self, servers: str, batch_bytes: int) -> None:
         from confluent_kafka import Consumer, Producer
@@ -194,7 +196,7 @@ class _Client:
             if len(messages) == len(ends):
                 continue
             read += len(messages) - len(ends)
-            # Stop the clock here, not when the end is certain: for that the last fetch times out.
+            # The clock stops here, not at the end of the loop, which a last, empty fetch delays.
             last_cpu_s, last = time.process_time(), time.perf_counter()
             if not started:
                 cpu_s, started, untimed = last_cpu_s, last, read

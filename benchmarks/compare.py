@@ -33,7 +33,7 @@ USUAL = ("virtual", "throughput", "latency", "start")
 THERE, HERE = "there", "here"
 
 Values = dict[str, dict[str, dict[int, float]]]
-"""Figure to side to round to its first number."""
+"""First number of a figure, by figure, side and round."""
 
 
 def check_out(ref: str, into: Path) -> str:
@@ -63,8 +63,10 @@ def first_number(figure: str) -> float | None:
 
 
 def figure_names(whats: list[str]) -> list[str]:
-    """Return names of a run's figures that are the same in all runs: without numbers, which may
-    differ between runs, and with a counter for equal names."""
+    """Return names for a run's figures that are the same in all runs.
+
+    Numbers become ``N``, as they may differ between runs; equal names are numbered.
+    """
     seen: defaultdict[str, int] = defaultdict(int)
     names = []
     for what in whats:
@@ -99,8 +101,7 @@ def run_once(name: str, package: Path | None) -> dict[str, tuple[str, float | No
 
 
 def report(name: str, titles: dict[str, str], values: Values, rounds: int) -> None:
-    """Print the medians of each figure's number, and the ratios in the rounds in which both sides
-    have it."""
+    """Print each figure's medians, and the ratios of rounds in which both sides have the figure."""
     print(f"\n== {name}\n  {'':58} {'there':>12} {'here':>12}  here / there", flush=True)
     for figure, title in titles.items():
         there, here = values[figure][THERE], values[figure][HERE]
@@ -145,7 +146,7 @@ def compare(ref: str, names: list[str], rounds: int) -> int:
 
 
 def main(arguments: list[str]) -> int:
-    """Compare; return status 1 if a run failed, 2 for an unknown name."""
+    """Compare; return status 1 if a run failed, 2 for invalid arguments."""
     parser = argparse.ArgumentParser(prog="make bench COMPARE=", description=__doc__)
     parser.add_argument("ref", help="a commit, branch or tag")
     parser.add_argument("names", nargs="*", metavar="NAME", help="measurements to run")

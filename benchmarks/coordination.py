@@ -1,7 +1,7 @@
 """Durations of a group's rebalance and a transaction's commit, in produce round trips.
 
 All figures are medians. The clients are in another process: confluent-kafka, and plain sockets for
-members that join a new generation at once, where libraries wait for their timers.
+members that join a new generation at once, whereas libraries wait for their timers.
 ``KAFKA_SERVERS`` names a cluster of real Kafka to be measured as well:
 ``KAFKA_SERVERS=127.0.0.1:9092 make bench NAMES=coordination``.
 """

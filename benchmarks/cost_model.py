@@ -25,7 +25,7 @@ print(json.dumps({"ms": measure(simulation), "wall_s": time.perf_counter() - sta
 SYNCHRONOUS, PIPELINED = "0.10", "1.1"
 LIMIT = 0.25
 PART = 5
-"""Times that grow linearly with the number of topics are measured on this part, and multiplied."""
+"""Times that are linear in the number of topics are measured with 1/PART of them, and scaled up."""
 FAILOVERS = (((2_000, 50, 1), (28.0, 14.0)), ((100_000, 1, 1), (63.0, 17.0)))[: sized(2, 1)]
 """Topics, partitions and replicas; published seconds without and with the window."""
 SHRUNK = sized(1, 200)
@@ -41,7 +41,7 @@ def virtual_s(
 ) -> float:
     """Return the seconds of virtual time that a failover or a controlled shutdown takes.
 
-    The cost of the log line is quadratic: with it the cluster has its full size.
+    With ``logs`` the cluster has its full size, as the cost of the log line is quadratic.
     """
     topics, partitions, factor = shape
     part = 1 if logs else PART

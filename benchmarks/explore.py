@@ -18,7 +18,7 @@ COST_MAX = 0.40
 
 
 def measure() -> None:
-    """Print runs per second of one core, the invariants' share, and engines beside one process."""
+    """Print runs per second of one core, the invariants' share, and the speedup by each engine."""
     line("cores, load before", f"{os.cpu_count()}, {os.getloadavg()[0]:.2f}")
     _run_all(2, None)  # to import modules before the measurement
     watched_s, bare_s = 0.0, 0.0

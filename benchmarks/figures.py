@@ -105,14 +105,14 @@ ANNOUNCED = "bootstrap.servers="
 
 @contextlib.contextmanager
 def announced_cluster(command: Sequence[str]) -> Iterator[tuple[str, int]]:
-    """Start a program that serves a cluster; return its bootstrap servers and process id.
+    """Run a program that serves a cluster; yield its bootstrap servers and process id.
 
     Raises ``MeasurementFailed`` if the program does not start.
     """
     with tempfile.TemporaryFile("w+") as errors:  # a pipe that is not read would fill up
         child = subprocess.Popen(
             command,
-            env={**os.environ, "PYTHONDONTWRITEBYTECODE": ""},  # like an installed package
+            env={**os.environ, "PYTHONDONTWRITEBYTECODE": ""},  # cached bytecode, as if installed
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=errors,
@@ -147,7 +147,7 @@ def mock_command(brokers: int = 3) -> list[str]:
 
 @contextlib.contextmanager
 def mock_cluster() -> Iterator[str]:
-    """Start librdkafka's mock cluster in a process of its own; return its bootstrap servers.
+    """Run librdkafka's mock cluster in a process of its own; yield its bootstrap servers.
 
     Raises ``MeasurementFailed`` if the cluster does not start.
     """
@@ -157,7 +157,7 @@ def mock_cluster() -> Iterator[str]:
 
 @contextlib.contextmanager
 def served_cluster(**arguments: Any) -> Iterator[Any]:
-    """Start a cluster in this process, for clients in another one."""
+    """Serve a cluster from this process to clients in another one."""
     from fakekafka import Cluster
 
     with Cluster(**arguments) as cluster:

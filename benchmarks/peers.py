@@ -115,7 +115,7 @@ PEERS: dict[str, tuple[Callable[[], contextlib.AbstractContextManager[Cluster]],
     "kfake": (_kfake, "kfake of franz-go"),
     "kafka": (_kafka, f"Apache Kafka {releases.release(_KAFKA_VERSION).version}"),
 }
-"""Name to the function that starts a cluster, and the cluster's title."""
+"""Function that runs a cluster, and the cluster's title, by name."""
 NEEDS: dict[str, Callable[[], object]] = {"kfake": _kfake_program, "kafka": _load_kafka}
 """Functions that download and compile what is needed before the first round; they raise
 ``CannotBeHad``."""
@@ -134,7 +134,7 @@ FIGURES = (
     MEMORY,
     FULL_MEMORY,
 )
-"""All figures in the order of printing. ``consume`` has none if one fetch returned all records."""
+"""Figures in the order of printing; ``consume`` is missing if the first fetch had all records."""
 
 
 def measure_once(name: str) -> dict[str, float]:
@@ -157,7 +157,7 @@ def measure_once(name: str) -> dict[str, float]:
                 if fetched["timed_records"]:
                     rate = fetched["timed_records"] / fetched["seconds"]
                     figures[RATE.format(what="consume", size=size)] = rate / 1e3
-                written += produced["records"] + PARTITIONS  # one each, before the clock starts
+                written += produced["records"] + PARTITIONS  # one untimed record each
                 read += fetched["records"]
         figures[KEPT] = 100 * read / written
         figures[FULL_MEMORY] = resident_mb(processes)
@@ -176,7 +176,7 @@ def _wait_metadata(servers: str) -> None:
 
 
 def resident_mb(processes: list[int]) -> float:
-    """Return the resident memory of processes; shared pages are counted for each of them."""
+    """Return the resident memory of processes in MB; shared pages count for each of them."""
     pages = [int(Path(f"/proc/{process}/statm").read_text().split()[1]) for process in processes]
     return sum(pages) * os.sysconf("SC_PAGE_SIZE") / 1e6
 
@@ -231,7 +231,7 @@ def compare(names: list[str], rounds: int) -> int:
 
 
 def main(arguments: list[str]) -> int:
-    """Compare; return status 1 if a peer is not available or a run failed, 2 for a wrong name."""
+    """Compare; return status 1 if a peer is missing or a run failed, 2 for invalid arguments."""
     parser = argparse.ArgumentParser(prog="make bench-peers", description=__doc__)
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"peers: {', '.join(PEERS)}")
     parser.add_argument("--rounds", type=int, default=ROUNDS)

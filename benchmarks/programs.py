@@ -1,4 +1,4 @@
-"""Speed of programs that use aiokafka, in virtual seconds per second, beside modelled clients."""
+"""Virtual seconds per real second of programs that use aiokafka, and of modelled clients."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ KILL_LIMIT_MS = 150
 
 
 async def work(seen: list[bytes], name: str) -> None:
-    """Read like a service: with automatic commits, one record after the other."""
+    """Consume like a typical service: with automatic commits, one record after the other."""
     from aiokafka import AIOKafkaConsumer
 
     consumer = AIOKafkaConsumer(
@@ -100,8 +100,8 @@ def _with_workers(count: int) -> tuple[Any, list[bytes]]:
 
 
 def leader_killed() -> float:
-    """Return the milliseconds of a whole test with default settings: a cluster, 50 records, the
-    death of a leader."""
+    """Return the duration in milliseconds of a whole test with default settings: start a cluster,
+    send 50 records, kill a leader."""
     from fakekafka import Simulation
 
     started = time.perf_counter()

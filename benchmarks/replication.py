@@ -2,9 +2,9 @@
 
 The brokers run in one process, the client in another. Every round measures every factor, each round
 begins with a different one, and medians are printed with their spread, so that other load on the
-machine affects all factors alike. Both processes keep memory once allocated, and the brokers' is
-touched beforehand: otherwise the first factor would pay for pages that the others find ready, which
-on virtual machines costs more than all the rest.
+machine affects all factors alike. Both processes keep the memory they allocate, and the brokers'
+process touches its memory beforehand: otherwise the first factor would pay for page faults that the
+others do not have, which on virtual machines cost more than all the rest.
 """
 
 from __future__ import annotations
@@ -101,8 +101,8 @@ class _Load(NamedTuple):
 
 LARGE = _Load(FACTORS, sized(4, 1), sized(300_000, 10_000), 1_000_000)
 SMALL = _Load((1, 3), sized(3, 1), sized(60_000, 10_000), 16_384)
-"""Loads with librdkafka's largest batches, and with the Java client's default size, for which each
-request has 15 records."""
+"""Loads with the default batch sizes of librdkafka, and of the Java client, which sends 15 of these
+records per request."""
 
 
 class _Figures:
@@ -112,7 +112,7 @@ class _Figures:
         self.produce_per_s: list[float] = []
         self.fetch_per_s: list[float] = []
         self.produce_cpu_ms: list[float] = []
-        """Broker CPU time per MB of records."""
+        """Broker CPU time in milliseconds per MB of records."""
         self.fetch_cpu_ms: list[float] = []
         self.produce_client: list[float] = []
         """Number of CPU cores that the client kept busy."""

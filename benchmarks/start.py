@@ -1,4 +1,4 @@
-"""Time from ``Cluster(brokers=3)`` to the first Metadata answered."""
+"""Time from ``Cluster(brokers=3)`` to the first answered Metadata request."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ PARTITIONS = 12
 QUESTIONS = sized(100, 3)
 ROUNDS = sized(5, 1)
 OWN_EVENTS = 0.462
-"""Events of the simulation per recorded event; recorded events include sendings."""
+"""Events that the simulation handles per recorded event; sends are also recorded."""
 
 
 class Costs(NamedTuple):

@@ -1,4 +1,4 @@
-"""The time in which views of a long trace open, and whether they stall."""
+"""The time until the views of a long trace open, and how long they stall."""
 
 from __future__ import annotations
 

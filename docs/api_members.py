@@ -55,7 +55,7 @@ INTERNAL: dict[str, frozenset[str]] = {
         "checks": "loss_and_doubling lost_and_doubled",
     }.items()
 }
-"""Class to those of its names that are public only for the package's own modules."""
+"""Names that are public only for the package's own modules, by class."""
 
 MORE = {
     "Cluster.bootstrap_servers_of": "../guides/security.md",
@@ -79,7 +79,7 @@ MORE = {
     "fakekafka.SecurityConfig": "../guides/security.md",
     "fakekafka.simulate": "#simulate",
 }
-"""Member to the link to further documentation."""
+"""Links to further documentation, by member."""
 
 _RECEIVERS = ("self", "cls")
 _CONSTRUCTED = ("Settings", "Config", "Spec", "Costs")
@@ -101,8 +101,8 @@ class Member:
 
     @property
     def annotations(self) -> dict[str, str]:
-        """Parameter to its annotation, with ``return`` for the returned type of a function, and an
-        empty name for the type of an attribute."""
+        """Annotations by parameter. The key of a function's result is ``return``, that of an
+        attribute's type is empty."""
         node = self.node
         if isinstance(node, griffe.Function):
             found = {

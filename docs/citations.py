@@ -49,7 +49,7 @@ SECTIONS: dict[str, tuple[tuple[int, str], ...]] = {
         (122, "Requests, administration, clients"),
     ),
 }
-"""Prefix to (first number, topic) of each section of the behaviours."""
+"""(first number, topic) of each section of the behaviours, by prefix."""
 
 _CITATION = re.compile(r"\b(CP|DP)-(\d+)(?:\.\.(?:\1-)?(\d+))?")
 
@@ -73,7 +73,7 @@ class Citations:
     """The behaviours that are cited, and problems with the citations."""
 
     tests: dict[str, list[str]] = field(default_factory=dict)
-    """``CP-12`` to the tests that cite it, each as ``path::name``, in order of path and line."""
+    """Tests that cite each behaviour, as ``path::name`` in order of path and line, by number."""
     problems: list[str] = field(default_factory=list)
 
     def add(self, behaviour: str, test: str) -> None:

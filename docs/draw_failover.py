@@ -35,7 +35,7 @@ class Facts:
     """The observations, with times in virtual milliseconds since the picture's left edge."""
 
     roles: dict[int, list[tuple[float, str]]] = field(default_factory=dict)
-    """Broker to a list of (start, role)."""
+    """(start, role) pairs in order, by broker."""
     high_watermark: list[tuple[float, int]] = field(default_factory=list)
     acknowledged: list[float] = field(default_factory=list)
     marks: list[tuple[float, str]] = field(default_factory=list)

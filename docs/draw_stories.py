@@ -42,7 +42,7 @@ PICTURES: dict[str, tuple[str, ...]] = {
     "controlled_shutdown": ("3.9",),
     "split_controller": ("3.9",),
 }
-"""Story to the versions that its picture shows side by side."""
+"""Versions that the picture of a story shows side by side, by story."""
 
 STORIES: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     ("kip-101-loss.md", "A follower throws away an acknowledged record",
@@ -89,7 +89,7 @@ is 2.8 with followers that ask for epochs in rounds, the protocol of 2.0 to 2.7.
 
 @functools.cache
 def play(name: str, version: str) -> ScenarioResult:
-    """Run a story and return the result, which must be as its file specifies."""
+    """Run a story and return the result, which must match the story's file."""
     spec = load_scenario(SCENARIOS / f"{name}.toml", {"cluster.kafka_version": version})
     result = ScenarioRun(spec).run()
     assert result.ok, result.problems

@@ -39,7 +39,7 @@ class Flag:
 
     @property
     def when(self) -> str:
-        """Text that says since or before which release the flag has which value."""
+        """The releases at which the flag changes, as text: ``since 2.4 and before 3.0``."""
         if not isinstance(self.changes[0].value, bool):
             return ", ".join(f"{_shown(c.value)} since {c.release}" for c in self.changes)
         return " and ".join(f"{'since' if c.value else 'before'} {c.release}" for c in self.changes)

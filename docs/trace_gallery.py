@@ -46,7 +46,7 @@ class Exhibit:
     """The page of docs/stories about this run."""
     question: str
     at: str
-    """The event of the question, the causes of which are drawn."""
+    """Expression for the question's event, whose causes are drawn."""
     moments: tuple[Moment, ...]
 
 

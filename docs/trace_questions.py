@@ -47,7 +47,7 @@ RUNS: dict[str, tuple[str, str]] = {
     "transaction_timeout": ("transaction_timeout", "3.9"),
     "waiting_for_a_broker": ("waiting_for_a_broker", "3.9"),
 }
-"""Run to its scenario and version. The run ``open transaction`` is made in Python."""
+"""Scenario and version of each run. The run ``open transaction`` is made in Python."""
 
 OPEN_TRANSACTION = "open transaction"
 

@@ -1,7 +1,7 @@
 """A kstreams service bills orders; it is killed while it works, and started again.
 
-This file does not postpone annotations: kstreams inspects those of a stream's function, which must
-not be strings.
+``from __future__ import annotations`` is missing on purpose: kstreams inspects the annotations of a
+stream's function, which must not be strings.
 """
 
 import asyncio

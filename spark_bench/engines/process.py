@@ -41,11 +41,12 @@ def _work(connection: Connection) -> None:
 @contextlib.contextmanager
 def _ctrl_c_held_back() -> Iterator[None]:
     """Block Ctrl-C while processes start, which inherit the mask, so that it cannot hit them before
-    their first line. A Ctrl-C meanwhile reaches this process afterwards. No effect on Windows."""
+    their first line. A pending Ctrl-C reaches this process afterwards. No effect on Windows."""
     if sys.platform == "win32":
         yield
         return
-    # With the first process multiprocessing starts its resource tracker, which unblocks SIGINT.
+    # Otherwise the first process would start multiprocessing's resource tracker, which unblocks
+    # SIGINT.
     resource_tracker.ensure_running()
     blocked = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:

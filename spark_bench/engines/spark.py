@@ -32,7 +32,7 @@ _MOST_TASKS = 64
 """Maximum number of runs in a job, for each slot."""
 _POLL_S = 0.2
 _SLOW_START_S = 20.0
-"""Seconds after which a cluster without an executor may have no room for one."""
+"""Seconds after which the user is told that Spark has not started a worker yet."""
 
 
 class SparkEngine:

@@ -78,7 +78,7 @@ class ProportionDifference:
     after: int
     runs: tuple[int, int]
     level: float
-    """Maximum of ``p``, the probability if both batches are equal, at which a difference counts."""
+    """Limit below which ``p``, the probability for two equal batches, makes a difference count."""
     p: float
 
     @property

@@ -22,7 +22,7 @@ UNFINISHED = {
     "unanswered": "with records that were never answered",
     "unread": "with acknowledged records that were never read",
 }
-"""Columns that count outages, answers and reads that a run ended without."""
+"""Columns that count what was still open when a run ended, with the words for it."""
 MORE_IS_BETTER = frozenset({"records_per_s", "acknowledged", "in_control"})
 
 
@@ -76,7 +76,7 @@ class BatchResult:
         self.broken: list[dict[str, Any]] = []
         """The first rows that are not ok."""
         self.unfinished: dict[str, list[int]] = {name: [0, 0] for name in UNFINISHED}
-        """Column to the number of runs that have such open items, and the sum of these items."""
+        """Number of runs with open outages, answers or reads, and the sum of these, by column."""
         self.notes: list[str] = []
         """Lines about damaged tables, whose runs are made again."""
         self.configurations: dict[int, Configuration] = {}

@@ -121,7 +121,7 @@ class ReportSource:
                     "virtual_ms")  # fmt: skip
 
     def unfinished(self) -> list[str]:
-        """Return sentences about outages, answers and reads that runs ended without."""
+        """Return sentences about the outages, answers and reads that were open when runs ended."""
         found = []
         for name, text in UNFINISHED.items():
             counts = [count for row in self.rows if (count := number_in(row, name))]

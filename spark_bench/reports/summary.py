@@ -78,7 +78,7 @@ def _metric(name: str, over: str, count: int, ranks: list[Reading], incomplete: 
 
 
 def unfinished_lines(batch: BatchResult) -> Iterator[str]:
-    """Yield sentences about outages, answers and reads that runs ended without."""
+    """Yield sentences about the outages, answers and reads that were open when runs ended."""
     for name, (runs, count) in batch.unfinished.items():
         if runs:
             yield f"{runs} of {batch.runs} runs ended {UNFINISHED[name]}: {count:,} in all"

@@ -1,7 +1,7 @@
 """Large clusters that exist from the start, and the time of operations of their control plane.
 
-``populate`` writes topics into ZooKeeper's tree as an earlier life of the cluster would have left
-them; the next controller finds them. All measured time after that is that of simulated messages.
+``populate`` writes topics into ZooKeeper's tree, as if they had been created in the past, and the
+next controller finds them. All later operations take the time of their simulated messages.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ CONFIG: dict[str, Any] = {
     # No timeout should expire on operations that the model makes slow.
     "controller.socket.timeout.ms": _LONG_MS,
     "zookeeper.session.timeout.ms": _LONG_MS,
-    # Followers of idle partitions wait: their fetches are not measured.
+    # Keep followers of idle partitions waiting, as their fetches are not measured.
     "replica.fetch.wait.max.ms": _LONG_MS,
     "replica.lag.time.max.ms": 2 * _LONG_MS,
     "replica.socket.timeout.ms": 2 * _LONG_MS,
@@ -80,7 +80,7 @@ def failover_ms(simulation: Simulation) -> float:
 
 
 def shutdown_ms(simulation: Simulation) -> float:
-    """Shut down a broker that is not the controller, in control; return the virtual time."""
+    """Shut down a broker other than the controller in a controlled way; return the virtual time."""
     controller = simulation.controller.id
     leaving = next(broker for broker in simulation.broker_ids if broker != controller)
     started_ms = simulation.now_ms
@@ -93,9 +93,10 @@ def shutdown_ms(simulation: Simulation) -> float:
 def loaded_cluster(
     run: Run, costs: Costs, kafka_version: str, shape: tuple[int, int, int], max_in_flight: int
 ) -> Simulation:
-    """Return a cluster of five brokers at rest that host (topics, partitions each, replicas each).
+    """Return a cluster of five brokers at rest.
 
-    The costs apply only after this function returns.
+    ``shape`` is the number of topics, of partitions per topic, and of replicas per partition.
+    ``costs`` apply only after this function returns.
     """
     simulation = run.simulation(
         5,

@@ -1,7 +1,7 @@
-"""Faults at times that the seed determines, without the knowledge of the services.
+"""Faults at times that the seed determines; the services know nothing of them.
 
-Each fault is a function of the simulation and a random generator, which breaks something, lets time
-pass, and repairs it.
+Each fault is a function that breaks something, lets time pass, and repairs it. Its arguments are
+the simulation and a random generator.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def killed(program: Any) -> Fault:
 
 
 def paused(program: Any) -> Fault:
-    """Return a fault that pauses a program, for longer than its session timeout or not."""
+    """Return a fault that pauses a program, for less or more than its session timeout."""
 
     def fault(simulation: Simulation, chance: Random) -> None:
         program.pause()

@@ -21,8 +21,8 @@ CLUSTER: dict[str, Any] = {
         "transaction.state.log.num.partitions": 3,
     },
 }
-"""Settings of many tests: a dead broker is noticed soon, groups begin at once, internal topics are
-small. With racks aiokafka orders brokers in the same way in every process."""
+"""Settings as in many tests: a dead broker is noticed soon, groups begin at once, internal topics
+are small. With racks aiokafka orders brokers in the same way in every process."""
 
 GROUP: dict[str, Any] = {
     "bootstrap_servers": "kafka:9092",
