@@ -1,4 +1,4 @@
-"""``make oracle``: run scenarios on brokers of Kafka and keep what they showed."""
+"""``make oracle``: runs scenarios on brokers of Kafka and records the results."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from fakekafka.tests.fidelity.wire import playing
 
 
 class _Recorder:
-    """Runs scenarios one by one, those of a shape on the same brokers."""
+    """Runs scenarios one by one; those of the same shape share brokers."""
 
     def __init__(self, kafka_version: str, *, again: bool) -> None:
         self._kafka_version = kafka_version
@@ -27,7 +27,7 @@ class _Recorder:
         self._side: KafkaSide | None = None
 
     def record(self, scenario: Scenario) -> bool:
-        """Return whether the run can be used."""
+        """Run a scenario and save the recording; return False if the run cannot be used."""
         started = time.monotonic()
         try:
             stage = running.play(scenario, self._brokers(scenario))
@@ -79,7 +79,7 @@ class _Recorder:
 
 
 def record(kafka_version: str, names: tuple[str, ...], *, again: bool, missing: bool) -> int:
-    """Record scenarios; one that cannot be used is tried once more."""
+    """Record scenarios, and repeat a run that cannot be used once."""
     chosen = catalogue.chosen(kafka_version, names)
     if missing:
         chosen = [s for s in chosen if recording.load(kafka_version, s.name) is None]
@@ -101,7 +101,7 @@ def record(kafka_version: str, names: tuple[str, ...], *, again: bool, missing: 
 
 
 def compare(kafka_version: str, names: tuple[str, ...], *, over_tcp: bool) -> int:
-    """Run scenarios here and say what differs from the recordings."""
+    """Run scenarios on this project and print the differences from the recordings."""
     unequal = 0
     for scenario in catalogue.chosen(kafka_version, names):
         known = recording.load(kafka_version, scenario.name)
@@ -125,7 +125,7 @@ def compare(kafka_version: str, names: tuple[str, ...], *, over_tcp: bool) -> in
 
 
 def load_jars(kafka_version: str) -> int:
-    """Have the jars of a release where tests look for them."""
+    """Download the jars of a release to the folder where tests look for them."""
     try:
         print(jars(kafka_version))
     except CannotJudge as error:

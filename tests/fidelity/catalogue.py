@@ -12,7 +12,7 @@ from fakekafka.tests.fidelity.stage.declaring import Scenario
 
 @functools.cache
 def all_scenarios() -> dict[str, Scenario]:
-    """By name, in the order of modules and of definition."""
+    """Return all scenarios by name, in the order of modules and of definition."""
     found: dict[str, Scenario] = {}
     for module in sorted(pkgutil.iter_modules(scenarios.__path__), key=lambda m: m.name):
         loaded = importlib.import_module(f"{scenarios.__name__}.{module.name}")
@@ -24,7 +24,7 @@ def all_scenarios() -> dict[str, Scenario]:
 
 
 def chosen(kafka_version: str, names: tuple[str, ...] = ()) -> list[Scenario]:
-    """The scenarios that run with a release, and whose names contain one of the words."""
+    """Return the scenarios that run with a release and whose names contain one of the words."""
     return [
         scenario
         for scenario in all_scenarios().values()

@@ -1,4 +1,4 @@
-"""The differences between a recording of Kafka and a run here."""
+"""The differences between a recording of Kafka and a run of this project."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from fakekafka.tests.fidelity.stage.observation import ABSENT
 
 
 class Difference(NamedTuple):
-    """A place where Kafka shows something else."""
+    """A value of a step that differs from the recording of Kafka."""
 
     step: str
     key: str
@@ -23,7 +23,7 @@ class Difference(NamedTuple):
 
 
 def differences(recording: Recording, run: Steps) -> list[Difference]:
-    """Every place, in order; after a step that one side does not have nothing is compared."""
+    """Return all differences in order, up to the first step that only one side has."""
     return list(_differences(recording, run))
 
 

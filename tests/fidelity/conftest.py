@@ -1,4 +1,4 @@
-"""Continuous integration, where nothing may be skipped, leaves out what needs brokers of Kafka."""
+"""Leaves tests that need brokers of Kafka out of continuous integration, which may skip none."""
 
 from __future__ import annotations
 

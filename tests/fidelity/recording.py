@@ -1,8 +1,9 @@
-"""Recordings of Kafka: one text file for each scenario and release, to be read in a review.
+"""Recordings of Kafka: one readable text file for each scenario and release.
 
-A file begins with the release, how often it was recorded and when. A step begins with ``==``. Its
-lines are what was seen. A look at the cluster shows only what is other than at the look before;
-``-`` stands for what is gone. Lines ``or:`` are what other recordings of the same step had.
+A file begins with the release, the number of recordings and the date of the last. A step begins
+with ``==``; its lines are the values that were observed. A look at the cluster has only the values
+that changed since the look before; ``-`` stands for a value that is gone. A line ``or:`` has the
+value of another recording of the same step.
 """
 
 from __future__ import annotations
@@ -20,18 +21,18 @@ _LOOK = "look: "
 _TOLD = "told: "
 
 Outcomes = tuple[str, ...]
-"""What was seen in one place; more than one where Kafka leaves it to chance."""
+"""The values recorded for one key; more than one where Kafka leaves the outcome to chance."""
 Steps = Sequence[tuple[str, Mapping[str, str]]]
-"""What one run saw: labels, and lines by their names."""
+"""The steps of one run: labels, and values by key."""
 
 
 class OtherSteps(Exception):
-    """A run has other steps than the recordings before it."""
+    """The steps of a run are not those of the earlier recordings."""
 
 
 @dataclass
 class Recording:
-    """The recording of what Kafka showed."""
+    """The recorded outcomes of a scenario on one release of Kafka."""
 
     release: str
     date: str = ""
@@ -39,7 +40,7 @@ class Recording:
     steps: list[tuple[str, dict[str, Outcomes]]] = field(default_factory=list)
 
     def add(self, run: Steps, date: str) -> None:
-        """Take the outcome of one more run in."""
+        """Add the outcomes of one more run."""
         if self.times and [label for label, _ in run] != [label for label, _ in self.steps]:
             raise OtherSteps
         if not self.times:
@@ -120,7 +121,7 @@ def path(kafka_version: str, name: str) -> Path:
 
 
 def load(kafka_version: str, name: str) -> Recording | None:
-    """The recording of a scenario, if there is one."""
+    """Return the recording of a scenario; None if there is none."""
     file = path(kafka_version, name)
     return Recording.read(file.read_text(encoding="utf-8")) if file.exists() else None
 

@@ -1,4 +1,4 @@
-"""Runs scenarios on a side: the state they begin with, the steps they leave."""
+"""Runs scenarios on a side: brings the cluster to a known state, and returns the steps."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _MOVES_MAX = 60
 
 
 def play(scenario: Scenario, side: Side) -> Stage:
-    """Run a scenario on a cluster that others may have used before."""
+    """Run a scenario on a cluster that other scenarios may have used before."""
     stage = Stage(side)
     prepare(stage, scenario.controller)
     scenario.run(stage)
@@ -34,7 +34,7 @@ def simulate(scenario: Scenario, kafka_version: str) -> Stage:
 
 
 def prepare(stage: Stage, controller: int | None, keeps: Collection[str] = ()) -> None:
-    """All brokers run, there is no topic but those to keep, the controller is the broker named."""
+    """Start all brokers, delete all topics but those to keep, and move the controller."""
     side, observer = stage.side, stage.observer
     for broker in sorted(side.frozen):
         side.thaw(broker)
@@ -69,7 +69,7 @@ def _topics(stage: Stage, keeps: Collection[str]) -> list[str]:
 
 
 def _spend_producer_id(stage: Stage, broker: int) -> None:
-    """Take an id: the first one of all is 0, which answers have where they mean nobody."""
+    """Allocate a producer id: the first is 0, which responses also use for no producer."""
 
     def is_taken() -> bool:
         told = stage.ask(broker, "InitProducerId", transactionalId=None, transactionTimeoutMs=1000)
@@ -79,7 +79,7 @@ def _spend_producer_id(stage: Stage, broker: int) -> None:
 
 
 def move_controller(stage: Stage, target: int) -> None:
-    """Have the controller resign until the broker has won the election."""
+    """Delete /controller until the broker has won the election."""
     observer = stage.observer
     for _ in range(_MOVES_MAX):
         if observer.controller() == target:
@@ -97,7 +97,7 @@ def move_controller(stage: Stage, target: int) -> None:
 
 
 def know_each_other(stage: Stage) -> bool:
-    """Return whether all brokers tell of each other, and of the controller."""
+    """Return True if the metadata of all brokers has all brokers and the controller."""
     controller = stage.observer.controller()
     for broker in stage.side.broker_ids:
         tree = stage.ask(broker, "Metadata", topics=[])

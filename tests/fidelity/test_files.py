@@ -1,7 +1,7 @@
-"""Files both ways: Kafka's tools and brokers read our log directories, ours read theirs.
+"""Kafka's tools and brokers read our log directories, and our brokers read Kafka's.
 
-These need Java and Kafka's jars, which ``make oracle-files VERSION=3.9`` loads. Continuous
-integration leaves them out: loading the jars and starting brokers would take it minutes.
+The tests need Java and Kafka's jars, which ``make oracle-files VERSION=3.9`` downloads. Continuous
+integration leaves them out, as downloading jars and starting brokers would take minutes.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def kafka_version(request: pytest.FixtureRequest) -> str:
 
 @pytest.fixture
 def stopped(kafka_version: str, tmp_path: Path) -> Path:
-    """The log directory of a broker of ours that was stopped in order."""
+    """Return the log directory of one of our brokers after a clean shutdown."""
     side = OurSide(kafka_version, tmp_path)
     try:
         Story(Stage(side))
@@ -51,8 +51,8 @@ def test_kafkas_tool_reads_our_files(kafka_version: str, stopped: Path) -> None:
 @pytest.mark.parametrize("way", ["stop", "kill"])
 @pytest.mark.parametrize("to_kafka", [True, False], ids=["ours-to-kafka", "kafkas-to-ours"])
 def test_the_other_broker_goes_on(kafka_version: str, to_kafka: bool, way: str) -> None:
-    """It serves the same records, offsets, epochs and commits, knows producers and transactions,
-    and commits the one that is open, after an orderly stop and after a crash."""
+    """The other broker serves the same records, offsets, epochs and commits, knows producers, and
+    commits the open transaction, after a clean shutdown and after a crash."""
     carried = carry(kafka_version, to_kafka=to_kafka, way=way)
     assert carried.notes == []
     assert carried.after == carried.before

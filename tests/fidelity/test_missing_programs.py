@@ -1,4 +1,4 @@
-"""What ``make oracle`` says where programs are missing that brokers of Kafka need."""
+"""``make oracle`` names the missing programs that brokers of Kafka need."""
 
 from __future__ import annotations
 

@@ -102,7 +102,7 @@ _CLASSES: dict[str, tuple[type[Any], str, Any, str]] = {
 
 
 def _differs(name: str) -> bool:
-    """Return whether a scenario shows what neither Kafka showed nor the table lists."""
+    """Return True if a scenario differs from the recording in a way that is not listed."""
     known = recording.load("3.9", name)
     assert known is not None
     try:
@@ -115,7 +115,7 @@ def _differs(name: str) -> bool:
 
 @pytest.mark.parametrize("fault", _STRATEGIES)
 def test_a_fault_in_an_election_is_found(fault: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """By the scenario that the table names."""
+    """The scenario that the table names differs from its recording."""
     function, planted, name = _STRATEGIES[fault]
     monkeypatch.setattr(strategies, function, planted)
     assert _differs(name)
@@ -124,14 +124,14 @@ def test_a_fault_in_an_election_is_found(fault: str, monkeypatch: pytest.MonkeyP
 @pytest.mark.pure  # patches methods that compiled code calls directly
 @pytest.mark.parametrize("fault", _CLASSES)
 def test_a_fault_in_replication_is_found(fault: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """By the scenario that the table names."""
+    """The scenario that the table names differs from its recording."""
     owner, method, planted, name = _CLASSES[fault]
     monkeypatch.setattr(owner, method, planted)
     assert _differs(name)
 
 
 def test_without_a_fault_the_scenarios_are_equal() -> None:
-    """So what the tests above find is the fault."""
+    """The scenarios equal their recordings without the faults of the tests above."""
     names = {name for *_, name in _STRATEGIES.values()}
     names |= {name for *_, name in _CLASSES.values()}
     assert [name for name in sorted(names) if _differs(name)] == []

@@ -27,7 +27,7 @@ RECORDED = [
     ids=lambda value: value,
 )
 def test_a_simulation_shows_what_kafka_showed(kafka_version: str, name: str) -> None:
-    """Step by step, but for the differences that are listed with a reason."""
+    """Each step equals the recording, but for the listed differences."""
     known = recording.load(kafka_version, name)
     assert known is not None
     stage = running.simulate(catalogue.all_scenarios()[name], kafka_version)
@@ -38,7 +38,7 @@ def test_a_simulation_shows_what_kafka_showed(kafka_version: str, name: str) -> 
 
 
 def test_few_differences_are_listed() -> None:
-    """At most ten rows a release, each with what Kafka does."""
+    """At most ten differences are listed for a release, each with a description."""
     for kafka_version in RELEASES:
         rows = [row for row in differences.LISTED if kafka_version in row.versions]
         assert len(rows) <= differences.PER_RELEASE_MAX
@@ -53,7 +53,7 @@ def test_few_differences_are_listed() -> None:
 def test_each_row_is_about_something_that_differs(
     row: differences.Listed, kafka_version: str
 ) -> None:
-    """What was mended is listed no more."""
+    """A difference that was fixed must not be listed any more."""
     for version, name in RECORDED:
         if version == kafka_version and re.fullmatch(row.scenario, name):
             known = recording.load(version, name)
@@ -66,7 +66,7 @@ def test_each_row_is_about_something_that_differs(
 
 
 def test_a_row_may_be_about_a_part_of_a_value() -> None:
-    """What is around that part must be as Kafka has it."""
+    """The rest of the value must equal that of Kafka."""
     row = differences.Listed(("0.10",), "s", ".*", ".*", "", r"epoch \d+")
 
     def covers(here: str) -> bool:
@@ -91,7 +91,7 @@ def test_each_recording_belongs_to_a_scenario() -> None:
 
 
 def test_the_readme_tells_how_many_scenarios_were_recorded() -> None:
-    """On its first screen."""
+    """The first screen of the README has the numbers of scenarios."""
     readme = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
     counts = [len(list((recording.FOLDER / version).glob("*.txt"))) for version in ("3.9", "2.8")]
     assert f"[{counts[0]} scenarios of 3.9.1 and {counts[1]} of 2.8.2]" in readme

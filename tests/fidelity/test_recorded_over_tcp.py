@@ -1,7 +1,7 @@
 """Scenarios on a ``Cluster``: its sockets and its ZooKeeper's port show what Kafka showed.
 
-The others run in a simulation only, whose requests pass the same code behind the sockets. All of
-them: ``python -m fakekafka.tests.fidelity compare --version 3.9 --tcp``.
+Other scenarios run only in a simulation, whose requests pass through the same code behind the
+sockets. ``python -m fakekafka.tests.fidelity compare --version 3.9 --tcp`` runs all over TCP.
 """
 
 from __future__ import annotations

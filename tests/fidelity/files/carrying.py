@@ -35,7 +35,7 @@ Znodes = Sequence[tuple[str, bytes]]
 
 
 class Carried(NamedTuple):
-    """The content before and after, and the other cluster's answers to what came next."""
+    """The content before and after, and the other cluster's answers to further requests."""
 
     before: dict[str, Any]
     after: dict[str, Any]
@@ -61,7 +61,7 @@ class OurSide(EmbeddedSide):
 
 
 class TheirSide(KafkaSide):
-    """A broker of Kafka that starts on a log directory and on what ZooKeeper had."""
+    """A broker of Kafka that starts on a given log directory and given znodes."""
 
     def __init__(self, kafka_version: str, logs: Path | None = None, znodes: Znodes = ()) -> None:
         self._logs: Path | None = logs
@@ -78,7 +78,7 @@ class TheirSide(KafkaSide):
 
 
 def znodes(side: RealTimeSide, path: str = "/") -> Iterator[tuple[str, bytes]]:
-    """Everything that stays when all sessions end, parents first."""
+    """Yield all persistent znodes, parents first."""
     for name in side.children(path) or ():
         child = f"{path.rstrip('/')}/{name}"
         found = side.znode(child)
@@ -129,7 +129,7 @@ def carry(kafka_version: str, *, to_kafka: bool, way: str) -> Carried:
 
 
 def _ours_on(kafka_version: str, data_dir: Path, logs: Path, kept: Znodes) -> OurSide:
-    """Our cluster on files of Kafka: first ZooKeeper gets its state, then the broker its logs."""
+    """Start our cluster on Kafka's znodes and log directory."""
     side = OurSide(kafka_version, data_dir)
     try:
         side.stop(_BROKER)

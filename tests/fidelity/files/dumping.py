@@ -1,4 +1,4 @@
-"""Kafka's DumpLogSegments, and what it complains of."""
+"""Runs Kafka's DumpLogSegments, and finds its complaints."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ COMPLAINTS = (
     "Exception",
     "Error",
 )
-"""Words of DumpLogSegments where a file is not as it should be."""
+"""Words that DumpLogSegments prints about an invalid file."""
 
 _READ_BY_ITSELF = (".log", ".index", ".timeindex", ".txnindex", ".snapshot")
 _GAPS_ARE_FINE = "Non-consecutive offsets"
@@ -31,7 +31,7 @@ _DECODERS = {
 
 
 def dump(kafka_version: str, files: Sequence[Path], *options: str) -> str:
-    """The output of a release's tool about files; raises ``CannotJudge`` without Java."""
+    """Return the output of a release's tool about files; raise ``CannotJudge`` without Java."""
     releases.require("java", "Java 17, to run Kafka's tools")
     jars = releases.jars(kafka_version)
     command = ["java", "-Xmx256m", "-XX:TieredStopAtLevel=1", "-cp", f"{jars}/*"]
@@ -43,7 +43,7 @@ def dump(kafka_version: str, files: Sequence[Path], *options: str) -> str:
 
 
 def complaints(kafka_version: str, log_directory: Path) -> Iterator[str]:
-    """Lines of the tool that complain of a file of a partition in the directory."""
+    """Yield the lines in which the tool complains of a partition's file in the directory."""
     for kind, (files, options) in sorted(_by_options(log_directory).items()):
         printed = dump(kafka_version, files, *options)
         is_compacted = kind != "plain"
@@ -58,7 +58,7 @@ def complaints(kafka_version: str, log_directory: Path) -> Iterator[str]:
 
 
 def _by_options(log_directory: Path) -> dict[str, tuple[list[Path], tuple[str, ...]]]:
-    """Files that are dumped with one run of the tool; compacted topics are named so."""
+    """Return the files for each run of the tool; "compacted" is in the names of such topics."""
     found: dict[str, tuple[list[Path], tuple[str, ...]]] = {}
     for file in sorted(log_directory.glob("*-*/*")):
         if file.suffix not in _READ_BY_ITSELF:

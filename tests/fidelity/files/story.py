@@ -1,4 +1,4 @@
-"""The records written before a log directory is carried, and those to be read afterwards."""
+"""Writes records before a log directory is carried over, and reads them afterwards."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Story:
         stage.wait("the log is compacted", lambda: self._is_compacted(stage), 60)
 
     def _has_id(self, stage: Stage) -> bool:
-        """The first block of ids may have to be waited for."""
+        """Take a producer id; return False while the broker has no block of ids yet."""
         told = stage.ask(1, "InitProducerId", transactionalId=None, transactionTimeoutMs=1000)
         if not isinstance(told, dict) or told["errorCode"]:
             return False
@@ -74,18 +74,18 @@ class Story:
         return len(read(stage, "compacted")) < _KEYED_RECORDS - 10
 
     def produce(self, stage: Stage, number: int) -> Any:
-        """Two records of the producer that has an id."""
+        """Produce the next two records of the idempotent producer."""
         producer: Producer = (self.producer_id, 0, self.next_sequence)
         self.next_sequence += 2
         return stage.produce("plain", f"{number} a", f"{number} b", producer=producer)
 
     def repeat(self, stage: Stage) -> Any:
-        """The last records of the producer once more; a broker that knows it keeps none."""
+        """Produce the last two records again, which a broker that knows them does not append."""
         producer: Producer = (self.producer_id, 0, self.next_sequence - 2)
         return stage.produce("plain", "again a", "again b", producer=producer)
 
     def go_on(self, stage: Stage) -> dict[str, Any]:
-        """Continue where it ended, on the other cluster."""
+        """Continue the producer and the open transaction on the other cluster."""
         assert self.open is not None
         before = stage.offset("plain")
         repeated = self.repeat(stage)
@@ -104,7 +104,7 @@ class Story:
 
 
 def read(stage: Stage, topic: str, isolation: int = 0) -> list[Any]:
-    """All records of the topic's partition, as a consumer reads them fetch by fetch."""
+    """Return all records of the topic's partition, read with one fetch after another."""
     found: list[Any] = []
     offset = 0
     while True:
@@ -118,7 +118,7 @@ def read(stage: Stage, topic: str, isolation: int = 0) -> list[Any]:
 
 
 def observe(stage: Stage) -> dict[str, Any]:
-    """Everything that the files say."""
+    """Return the records, offsets, epochs, transactions and commits of the log directory."""
     found: dict[str, Any] = {}
     for topic in TOPICS:
         found[f"{topic} records"] = read(stage, topic)

@@ -1,4 +1,4 @@
-"""Histories that showed something: files that hold the steps, and are scenarios like others."""
+"""Reads kept histories, which are files of steps, as scenarios."""
 
 from __future__ import annotations
 

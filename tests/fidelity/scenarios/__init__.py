@@ -1,1 +1,1 @@
-"""The scenarios, by what they are about."""
+"""The scenarios, one module for each subject."""

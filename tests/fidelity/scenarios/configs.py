@@ -1,4 +1,4 @@
-"""Configurations of topics and brokers are changed, described, and heeded."""
+"""Configurations of topics and brokers are changed and described, and take effect."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _TOPIC, _BROKER, _LOGGER = 2, 4, 8
 _SET, _DELETE, _APPEND, _SUBTRACT = 0, 1, 2, 3
 Change = tuple[str, int, str | None]
 _OWN = ClusterShape(brokers=2)
-"""Not shared: dynamic configurations of brokers stay."""
+"""A shape of its own, because dynamic configurations of brokers remain."""
 _DEFAULTS = ClusterShape(
     brokers=1,
     racks=(),
@@ -193,7 +193,7 @@ def broker_configs_change(stage: Stage) -> None:
 
 @scenario(SINCE_2_8, shape=_OWN, controller=None)
 def threads_of_a_broker_change(stage: Stage) -> None:
-    """A thread pool may at most double, and shrink to half its size at least (KIP-226)."""
+    """A thread pool can at most be doubled or halved by one change (KIP-226)."""
     for label, value in (("more", "9"), ("too many", "99"), ("too few", "1"), ("none", "0")):
         threads = ("num.io.threads", _SET, value)
         change(stage, label, "2", threads, kind=_BROKER, broker=2)
@@ -246,7 +246,7 @@ def several_broker_configs_are_wrong(stage: Stage) -> None:
             where = "one" if name else "all"
             asked = {"kind": _BROKER, "broker": 2, "validateOnly": True}
             change(stage, f"{label}, for {where}", name, *changes, **asked)
-    # What a listener alone has is compared with the settings of the file.
+    # Configurations that only a listener has are compared with those of the file.
     stored = ("listener.name.plaintext.num.network.threads", _SET, "5")
     change(stage, "threads stored", "2", stored, kind=_BROKER, broker=2)
     stage.pass_time(3)

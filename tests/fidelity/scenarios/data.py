@@ -179,7 +179,7 @@ def records_are_deleted(stage: Stage) -> None:
 
 
 def producer_id(stage: Stage, broker: int = 1) -> tuple[int, int]:
-    """A new producer's id and epoch; a broker without ids fetches some first."""
+    """Return a new producer's id and epoch; a broker without ids first allocates a block."""
     found: list[dict[str, Any]] = []
 
     def has_id() -> bool:
@@ -263,7 +263,7 @@ def idempotent_producer_and_failovers(stage: Stage) -> None:
 
 @scenario(SINCE_1_1)
 def sequences_after_records_are_deleted(stage: Stage) -> None:
-    """A producer goes on after all its records were deleted."""
+    """A producer sends duplicates and new records after all its records were deleted."""
     stage.create("i", ((1, 2),))
     own, _ = producer_id(stage)
 

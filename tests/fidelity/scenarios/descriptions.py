@@ -1,4 +1,4 @@
-"""What brokers tell of themselves: versions, metadata, the cluster, log directories, znodes."""
+"""Brokers describe their versions, metadata, cluster, log directories and znodes."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ def log_directories_are_described(stage: Stage) -> None:
 
 
 def _without_paths(tree: Any) -> Any:
-    """Folders differ, and which one a partition lands in is not settled: only the sum is."""
+    """Return errors and replicas of all directories; the directory of a partition varies."""
     if isinstance(tree, str):
         return tree
     replicas = []
@@ -167,7 +167,7 @@ def znodes_of_a_cluster(stage: Stage) -> None:
 
 @scenario(_UNTIL_1_1)
 def other_brokers_refuse_administrators(stage: Stage) -> None:
-    """A broker that is not the controller refuses to create and delete topics before 3.0."""
+    """A broker that is not the controller refuses to create and delete topics."""
     stage.create("o", ((1, 2),))
     stage.request("delete", 1, "DeleteTopics", topicNames=["o"], timeoutMs=3000)
     assigned = [{"partitionIndex": 0, "brokerIds": [1]}]

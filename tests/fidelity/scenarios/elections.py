@@ -1,4 +1,4 @@
-"""Elections that somebody asks for, and those that the controller does by itself."""
+"""Elections by request and by znode, and those that the controller starts by itself."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def preferred_election_of_some_and_all(stage: Stage) -> None:
 
 @scenario(SINCE_2_8)
 def preferred_election_errors(stage: Stage) -> None:
-    """ElectLeaders names wrong topics and partitions, and goes to another broker, too."""
+    """ElectLeaders names wrong topics and partitions, also at a broker that is no controller."""
     stage.create("p", ((1, 2), (2, 1)))
     elect(stage, "unknown topic", _PREFERRED, {"nope": [0]})
     elect(stage, "unknown partition", _PREFERRED, {"p": [9, -1]})
@@ -102,7 +102,7 @@ def unclean_election_is_switched_on(stage: Stage) -> None:
 
 @scenario()
 def preferred_election_by_znode(stage: Stage) -> None:
-    """The znode of Kafka's tools asks for preferred leaders that are down or unknown."""
+    """Preferred leaders are elected by znode, also for dead leaders and unknown partitions."""
     stage.create("p", ((1, 2, 3), (2, 3), (3,)))
 
     def ask(label: str, *partitions: tuple[str, int]) -> None:
@@ -131,7 +131,7 @@ def automatic_rebalance(stage: Stage) -> None:
 
 @scenario(SINCE_2_8)
 def only_the_controller_carries_out(stage: Stage) -> None:
-    """A broker that is not the controller gets administrative requests; 3.0 forwards some."""
+    """A broker that is not the controller gets administrative requests, which it refuses."""
     stage.create("c", ((1, 2),))
     elect(stage, "elect", _PREFERRED, {"c": [0]}, broker=1)
     stage.request("delete", 1, "DeleteTopics", topicNames=["nope"], timeoutMs=5000)

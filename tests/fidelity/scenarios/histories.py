@@ -1,4 +1,4 @@
-"""Histories that a generator found and that were kept: files of steps, in ``histories/kept``."""
+"""Generated histories that were kept as scenarios: files of steps, in ``histories/kept``."""
 
 from __future__ import annotations
 

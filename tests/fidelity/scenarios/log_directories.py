@@ -10,11 +10,11 @@ SCENARIOS = Catalogue()
 scenario = SCENARIOS.scenario
 _TWO_DIRECTORIES = ClusterShape(config=(("log.dirs", "first,second"),))
 _FOUND_S = 20.0
-"""A checkpoint is written every five seconds, and fails."""
+"""Time within which a failure is found: a checkpoint is written, and fails, every five seconds."""
 
 
 def create(stage: Stage) -> None:
-    """Two topics of one partition: a broker has them in different directories."""
+    """Create two topics of one partition, which a broker puts in different directories."""
     for name in ("a", "b"):
         stage.create(name, ((1, 2, 3),))
     stage.write("before", [stage.produce(name, "one") for name in ("a", "b")])

@@ -39,9 +39,8 @@ def _declare(ways: Sequence[str], order: Sequence[int]) -> None:
 
     gone = "_".join(ways)
     back = "".join(map(str, order))
-    run.__doc__ = (
-        f"Brokers 1, 2, 3 {', '.join(ways)} in turn; {', '.join(map(str, order))} restart."
-    )
+    restarts = ", ".join(map(str, order))
+    run.__doc__ = f"Brokers 1, 2, 3 {', '.join(ways)}, and restart in the order {restarts}."
     SCENARIOS.append(Scenario(f"{gone}_start_{back}", run))
 
 

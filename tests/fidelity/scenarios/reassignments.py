@@ -16,7 +16,7 @@ Moves = Mapping[int, Sequence[int] | None]
 def move(
     stage: Stage, label: str, topic: str, moves: Moves, *, look: bool = True, timeout: int = 10_000
 ) -> None:
-    """Ask for moves, and wait until they have ended if they can."""
+    """Request moves; with ``look``, wait until the cluster has settled."""
     partitions = [{"partitionIndex": n, "replicas": to} for n, to in moves.items()]
     stage.request(
         label,
@@ -30,7 +30,7 @@ def move(
 
 
 def begin_move_to_a_frozen_broker(stage: Stage, moves: Moves) -> None:
-    """Broker 2 stands still before it hears of the moves of topic r."""
+    """Freeze broker 2, and then request moves of topic r."""
     stage.side.freeze(2)
     move(stage, "start", "r", moves, look=False)
     stage.wait_gone(2)

@@ -15,7 +15,7 @@ scenario = SCENARIOS.scenario
 def create(
     stage: Stage, label: str, name: str, *arguments: Any, stays: bool = False, **others: Any
 ) -> None:
-    """Ask for a topic, write the answer down, and delete it if it came to be."""
+    """Create a topic, record the response, and delete the topic if it was created."""
     tree = stage.request(label, None, "CreateTopics", **creation(name, *arguments, **others))
     if isinstance(tree, dict) and not tree["topics"][0]["errorCode"] and not stays:
         remove(stage, name)

@@ -14,7 +14,7 @@ _STATE = "__transaction_state"
 
 
 class Transactional:
-    """A producer with a transactional id, which says exactly what it is told to."""
+    """A producer with a transactional id, which sends each request only when asked."""
 
     def __init__(self, stage: Stage, broker: int, transactional_id: str) -> None:
         self._stage = stage
@@ -25,7 +25,7 @@ class Transactional:
         self.sequence = 0
 
     def begin(self, timeout_ms: int = 60_000, **others: Any) -> Any:
-        """InitProducerId, as often as it takes."""
+        """Send InitProducerId until the coordinator is ready."""
         tree: Any = None
 
         def has_come() -> bool:
@@ -63,7 +63,7 @@ class Transactional:
         return self._stage.normalised(tree)
 
     def add(self, topic: str, *partitions: int) -> Any:
-        """AddPartitionsToTxn; again while an earlier transaction ends."""
+        """Send AddPartitionsToTxn, and repeat it while an earlier transaction ends."""
         found: list[Any] = []
 
         def is_told() -> bool:
@@ -91,7 +91,7 @@ class Transactional:
         return answer
 
     def end(self, *, commit: bool) -> Any:
-        """EndTxn, and time for its markers."""
+        """Send EndTxn, and wait a second for its markers."""
         found = self._ask("EndTxn", committed=commit)
         self._stage.pass_time(1)
         return found
@@ -104,7 +104,7 @@ def have_coordinator(stage: Stage, *replicas: int) -> None:
 
 
 def consume(stage: Stage, label: str, topic: str) -> None:
-    """Note what consumers of both isolation levels see, and the offsets they may read to."""
+    """Record what consumers of both isolation levels read, and the offsets they may read to."""
     stage.write(
         label,
         {
@@ -226,7 +226,7 @@ def transaction_times_out(stage: Stage) -> None:
     producer.begin(timeout_ms=2000)
     producer.add("t", 0)
     stage.write("write", producer.write("t", "a"))
-    stage.pass_time(16)  # the coordinator looks every ten seconds
+    stage.pass_time(16)  # the coordinator checks for timeouts every ten seconds
     consume(stage, "timed out", "t")
     stage.write("end", producer.end(commit=True))
     stage.write("begin again", producer.begin())

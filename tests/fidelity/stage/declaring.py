@@ -16,20 +16,20 @@ THREE_BROKERS = ClusterShape()
 
 @dataclass(frozen=True)
 class Scenario:
-    """A story that runs on every side, and where."""
+    """A function that runs on every side, with the releases and cluster that it runs on."""
 
     name: str
     run: Callable[[Stage], None]
     versions: Sequence[str] = EVERY
     shape: ClusterShape = THREE_BROKERS
     controller: int | None = 3
-    """Who shall be the controller at the begin; None: whoever is."""
+    """Id of the broker that is the controller at the start; None for any broker."""
     needs_sockets: bool = False
-    """It says nothing on a simulation."""
+    """True if the scenario is not run on a simulation."""
 
     @property
     def about(self) -> str:
-        """The first line of what its function says of itself."""
+        """First line of the function's docstring."""
         return (self.run.__doc__ or self.name).strip().splitlines()[0]
 
 
@@ -44,7 +44,7 @@ class Catalogue(list[Scenario]):
         *,
         needs_sockets: bool = False,
     ) -> Callable[[Callable[[Stage], None]], Callable[[Stage], None]]:
-        """Declares the decorated function; its name is the scenario's."""
+        """Return a decorator that declares a function as a scenario of the same name."""
 
         def declare(run: Callable[[Stage], None]) -> Callable[[Stage], None]:
             self.append(Scenario(run.__name__, run, versions, shape, controller, needs_sockets))

@@ -1,4 +1,4 @@
-"""Recorded answers: one file for each API and release, where versions that answer alike are one."""
+"""Recorded answers: a file for each API and release, which joins versions with equal answers."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def path(kafka_version: str, api: str) -> Path:
 
 
 def load(kafka_version: str, api: str) -> Recording | None:
-    """The recording, version by version."""
+    """Return the recording with a step for each version; None if there is none."""
     file = path(kafka_version, api)
     if not file.exists():
         return None
@@ -34,7 +34,7 @@ def save(kafka_version: str, api: str, recording: Recording) -> None:
 
 
 def together(steps: Sequence[Step]) -> list[Step]:
-    """Neighbouring versions of a request in one step where they were answered alike."""
+    """Join the steps of neighbouring versions of a request that have equal answers."""
     ranges: dict[str, list[tuple[int, int, dict[str, Outcomes]]]] = {}
     for label, seen in steps:
         name, low, high = _parsed(label)
@@ -51,7 +51,7 @@ def together(steps: Sequence[Step]) -> list[Step]:
 
 
 def apart(steps: Sequence[Step]) -> list[Step]:
-    """A step for each version, in the order in which they are asked."""
+    """Split joined steps into one for each version, in the order of the requests."""
     found: list[tuple[int, str, dict[str, Outcomes]]] = []
     for label, seen in steps:
         name, low, high = _parsed(label)

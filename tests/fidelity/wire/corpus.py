@@ -1,4 +1,4 @@
-"""Asks a broker everything, and tells what it answers by API, request and version."""
+"""Sends all requests to a broker, and returns the answers by API, request and version."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ SHAPE = ClusterShape(
 _PATIENCE_S = 2.0
 _OF_MEMBERS = ("JoinGroup", "ListGroups", "OffsetDelete")
 _SESSIONS_END_S = 11.0
-"""Members of groups who came before are gone after it: else it would be left to chance."""
+"""Time in seconds after which the members of earlier requests have expired from their groups."""
 _OF_THE_MACHINE = ("logDir",)
 
 
 def asked_apis(kafka_version: str) -> dict[int, tuple[int, int]]:
-    """The versions of each API that are asked for."""
+    """Return the range of versions in which each API is asked, by key."""
     found = {}
     for key, (low, high) in broker_ranges(kafka_version).items():
         if key in LEFT_OUT or key not in API_NAMES:
@@ -39,12 +39,12 @@ def asked_apis(kafka_version: str) -> dict[int, tuple[int, int]]:
 
 
 def asked_names(kafka_version: str) -> list[str]:
-    """The names of these APIs."""
+    """Return the names of the APIs that are asked."""
     return [API_NAMES[key] for key in asked_apis(kafka_version)]
 
 
 def record(stage: Stage) -> dict[str, list[tuple[str, dict[str, str]]]]:
-    """By API: what was asked in which version, and the lines of the answer."""
+    """Return by API each request with its version, and the lines of the answer."""
     topic_id = prepare(stage)
     corpus = _Corpus(stage, topic_id)
     return {
@@ -54,7 +54,7 @@ def record(stage: Stage) -> dict[str, list[tuple[str, dict[str, str]]]]:
 
 
 def prepare(stage: Stage) -> str:
-    """A topic with some records, and coordinators; gives the topic's id."""
+    """Create a topic with some records, and the coordinators; return the topic's id."""
     stage.create(TOPIC, [[1]] * PARTITIONS)
     for partition in range(PARTITIONS):
         stage.produce(TOPIC, "first", "second", partition=partition)
@@ -90,11 +90,11 @@ class _Corpus:
         for name, changed in mutations(message(key, "request"), version, tree):
             self._number += 1
             if changed.get("groupId") == f"join-{about.number}":
-                changed["groupId"] = f"join-{self._number}"  # who joins waits for nobody
+                changed["groupId"] = f"join-{self._number}"  # alone in it, a member need not wait
             try:
                 yield name, encode(key, version, changed)
             except (AttributeError, TypeError):
-                continue  # cannot be said at all
+                continue  # the request cannot be encoded
         if whole:
             yield "cut off", whole[:-1]
             yield "nothing", b""

@@ -1,4 +1,4 @@
-"""Requests that are wrong in one place: each field of a good one in turn."""
+"""Invalid requests, made from a valid one by changing one field at a time."""
 
 from __future__ import annotations
 
@@ -18,8 +18,7 @@ Path = tuple[str | int, ...]
 def mutations(
     message: Message, version: int, tree: Mapping[str, Any]
 ) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Wrong requests: what is wrong, and the fields; a value that the good request has is left
-    out."""
+    """Yield a label and the fields of each invalid request; the valid value is left out."""
     for path, field in _places(message.fields, version, tree, ()):
         present = _at(tree, path)
         for name, value in _values(field, path, present):

@@ -1,4 +1,4 @@
-"""Runs the corpus on a side: a simulation, or a broker of Kafka, which is recorded."""
+"""Runs the corpus of requests on a simulation, or on a broker of Kafka to record it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Answers = dict[str, list[tuple[str, dict[str, str]]]]
 
 
 def play(side: Side) -> Answers:
-    """Every answer by API, ordered as recordings are."""
+    """Return all answers by API, in the order of the recordings."""
     stage = Stage(side)
     running.prepare(stage, None)
     found = corpus.record(stage)
@@ -31,7 +31,7 @@ def play(side: Side) -> Answers:
 
 @functools.cache
 def simulated(kafka_version: str) -> Answers:
-    """The answers of a simulation."""
+    """Return the answers of a simulation."""
     side = SimulatedSide(kafka_version, corpus.SHAPE)
     try:
         return play(side)
@@ -40,17 +40,17 @@ def simulated(kafka_version: str) -> Answers:
 
 
 def differences(kafka_version: str, api: str) -> list[Difference]:
-    """The differences of a simulation's answers from those of Kafka."""
+    """Return the differences between the answers of a simulation and of Kafka."""
     known = answers.load(kafka_version, api)
     assert known is not None
     return comparison.differences(known, simulated(kafka_version)[api])
 
 
 def record(kafka_version: str, *, again: bool) -> int:
-    """Ask a broker of Kafka; gives the number of answers.
+    """Record the answers of a broker of Kafka, and return their number.
 
-    What differs from the recordings that there are is one more outcome, unless they are to be made
-    again.
+    Answers that differ from the existing recordings are added as outcomes; with ``again``, they
+    replace the recordings.
     """
     side = KafkaSide(kafka_version, corpus.SHAPE)
     try:

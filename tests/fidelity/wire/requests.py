@@ -1,6 +1,6 @@
-"""Good requests, one of every API that clients send, for a cluster of one broker.
+"""Valid requests, one for each API that clients use, for a cluster of one broker.
 
-Fields that a version does not have are left out when it is written.
+The encoder leaves out fields that a version does not have.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Surroundings(NamedTuple):
 
     version: int
     number: int
-    """Of the request: makes names that nothing else has."""
+    """Number of the request, which makes names unique."""
     now_ms: int
     topic_id: str
 
@@ -42,7 +42,7 @@ Maker = Callable[[Surroundings], dict[str, Any]]
 
 
 def good(api: str, about: Surroundings) -> dict[str, Any]:
-    """The fields of a request that is carried out, or refused for a reason that is no mistake."""
+    """Return the fields of a request that is valid, even if the broker refuses it."""
     maker = _DATA.get(api) or _GROUPS.get(api) or _ADMIN.get(api) or _TRANSACTIONS.get(api)
     if maker is None:
         return dict(_FIXED.get(api, {}))

@@ -18,9 +18,9 @@ RECORDED = [
 
 @pytest.mark.parametrize(("kafka_version", "api"), RECORDED)
 def test_raw_requests_are_answered_as_kafka_answered_them(kafka_version: str, api: str) -> None:
-    """Every API that clients use, in every version, right and wrong in each field.
+    """Each version of each API gets valid requests and those with an invalid field.
 
-    No row excuses another error code, or an answer where Kafka gives none.
+    No listed difference may be in an error code, or in whether there is an answer.
     """
     found = playing.differences(kafka_version, api)
     unknown = differences.unlisted(kafka_version, api, found)
@@ -39,7 +39,7 @@ def test_raw_requests_are_answered_as_kafka_answered_them(kafka_version: str, ap
     ],
 )
 def test_so_many_answers_are_equal(kafka_version: str, asked: int, least_equal: int) -> None:
-    """The rows of the table cover no more than they did."""
+    """The listed differences cover no more answers than before."""
     count = differing = 0
     for key in corpus.asked_apis(kafka_version):
         api = API_NAMES[key]
