@@ -138,7 +138,7 @@ class ReplicationQuotas:
         partitions = set()
         for item in text.split(",") if text else ():
             if re.fullmatch("[0-9]+:[0-9]+", item.strip()) is None:
-                raise ValueError(f"{item!r} in {text!r} is no partition:broker")
+                raise ValueError(f"{item!r} in {text!r} is not of the form partition:broker")
             partition, _, broker_id = item.partition(":")
             if int(broker_id) == self._broker_id:
                 partitions.add(int(partition))

@@ -83,7 +83,7 @@ class Disk(ABC):
             return self._directories[path]
         except KeyError:
             known = ", ".join(self._directories)
-            raise UsageError(f"no log directory {path!r}; there are {known}") from None
+            raise UsageError(f"no log directory {path!r}; the disk has {known}") from None
 
     def watch_expiry(
         self, watcher: Callable[[TopicPartition, Sequence[Segment]], object] | None
@@ -151,7 +151,7 @@ class Disk(ABC):
             if not directory.is_offline:
                 directory.was_clean = True
                 self._mark_clean(directory)
-        self._forget_process()
+        self._forget_process_state()
 
     def dispose(self) -> None:
         """Close for good and free the memory of all batches.
@@ -175,7 +175,7 @@ class Disk(ABC):
             return
         for directory in self._directories.values():
             directory.was_clean = False
-        self._forget_process()
+        self._forget_process_state()
 
     def power_off(
         self,
@@ -216,7 +216,7 @@ class Disk(ABC):
     def _load_all(self) -> None:
         """Load the segments of every storage that has not loaded them."""
 
-    def _forget_process(self) -> None:
+    def _forget_process_state(self) -> None:
         self._release()
         self._is_up = False
         self.logs = {}
@@ -270,15 +270,15 @@ class Disk(ABC):
                     f"{topic_partition} may lie in an offline directory: "
                     + ", ".join(self.offline_dirs),
                 )
-            directory = self._directory_for(topic_partition)
+            directory = self._choose_directory(topic_partition)
             storage = self._storages[topic_partition] = self._create(topic_partition, directory)
         starts = storage.directory.checkpoints.get(LOG_START_OFFSET_CHECKPOINT) or {}
         start = starts.get(topic_partition, 0)
-        log = self._opened(topic_partition, storage, config, behaviour, start)
+        log = self._open_storage(topic_partition, storage, config, behaviour, start)
         self.logs[topic_partition] = log
         return log
 
-    def _opened(
+    def _open_storage(
         self,
         topic_partition: TopicPartition,
         storage: LogStorage,
@@ -303,7 +303,7 @@ class Disk(ABC):
         ):
             self._preferred[topic_partition] = path
 
-    def _directory_for(self, topic_partition: TopicPartition) -> LogDirectory:
+    def _choose_directory(self, topic_partition: TopicPartition) -> LogDirectory:
         """Return the directory for a new log: the preferred one, else that with the fewest logs."""
         preferred = self._directories.get(self._preferred.get(topic_partition, ""))
         if preferred is not None and not preferred.is_offline:
@@ -389,7 +389,7 @@ class Disk(ABC):
             storage = self._create_future(topic_partition, self._directory(path))
             self._futures[topic_partition] = storage
         behaviour = behaviour_of(config.kafka_version)
-        log = self._opened(topic_partition, storage, config, behaviour)
+        log = self._open_storage(topic_partition, storage, config, behaviour)
         self.future_logs[topic_partition] = log
         return log
 

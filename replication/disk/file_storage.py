@@ -156,9 +156,9 @@ class FileStorage(LogStorage):
             self._dirty[path] = None
 
     def on_truncate(self, segment: Segment) -> None:
-        self._guarded(lambda: self._cut_files(segment))
+        self._guarded(lambda: self._truncate_files(segment))
 
-    def _cut_files(self, segment: Segment) -> None:
+    def _truncate_files(self, segment: Segment) -> None:
         """Make the files of a segment match the segment in memory."""
         stem = self._stem(segment)
         path = stem + LOG_SUFFIX
@@ -214,7 +214,7 @@ class FileStorage(LogStorage):
             os.replace(stem + LOG_SUFFIX + CLEANED_SUFFIX, stem + LOG_SUFFIX + SWAP_SUFFIX)
             self._delete_files(replaced, now_ms)
             os.replace(stem + LOG_SUFFIX + SWAP_SUFFIX, stem + LOG_SUFFIX)
-            self._cut_files(segment)
+            self._truncate_files(segment)
 
         self._guarded(run)
 
@@ -262,7 +262,7 @@ class FileStorage(LogStorage):
         super().cut_to(offset, index_interval_bytes)
         self._delete_files(before[len(self.segments) :], -1)
         if self.segments:
-            self._cut_files(self.segments[-1])
+            self._truncate_files(self.segments[-1])
 
     def _keep_torn(self, torn_bytes: int) -> None:
         """Truncate the files where the disk stopped writing, even in the middle of a batch.
@@ -405,11 +405,11 @@ class FileStorage(LogStorage):
                 self._recover_epochs(segment)
             if not is_whole:
                 # Nothing after a damaged batch can be trusted.
-                self._cut_files(segment)
+                self._truncate_files(segment)
                 self._delete_files([Segment(later) for later in bases[index + 1 :]], -1)
                 break
         for segment in self.segments:
-            self._cut_files(segment)
+            self._truncate_files(segment)
 
     def _load_segment(self, base: int, verify: bool) -> tuple[Segment, bool]:
         """Return a segment with its valid batches, and whether they are the whole file."""

@@ -13,10 +13,10 @@ fetching. A response is applied only to partitions that are in the stage and at 
 request, and not delayed. The response to a fetch also counts for a partition that was added again
 meanwhile, with another leader epoch, if it continues from the same offset.
 
-Two indexes keep the cost of a request proportional to the changes: ``_busy`` has the partitions
-in another stage than fetching, or delayed; ``_dirty`` has those whose current offset the leader's
-fetch session does not know. While partitions are throttled (KIP-73), each request examines all
-partitions, as in Kafka, and ``_withheld`` has those that it leaves out.
+Two indexes keep the cost of a request proportional to the changes: ``_not_ready`` has the
+partitions in another stage than fetching, or delayed; ``_dirty`` has those whose current offset the
+leader's fetch session does not know. While partitions are throttled (KIP-73), each request examines
+all partitions, as in Kafka, and ``_withheld`` has those that it leaves out.
 """
 
 from __future__ import annotations
@@ -97,11 +97,11 @@ class ReplicaFetcher:
         self._broker_epoch = broker_epoch
         self._callbacks = callbacks
         self._states: dict[TopicPartition, PartitionFetchState] = {}
-        self._busy: dict[TopicPartition, None] = {}
+        self._not_ready: dict[TopicPartition, None] = {}
         """Partitions in another stage than FETCHING, or delayed; a subset of ``_states``."""
         self._dirty: dict[TopicPartition, PartitionFetchState] = {}
-        """Partitions that the next fetch has to name; disjoint from ``_busy``."""
-        self._removed_at: dict[TopicPartition, int] = {}
+        """Partitions that the next fetch has to name; disjoint from ``_not_ready``."""
+        self._removed_sent_offsets: dict[TopicPartition, int] = {}
         """Offset last requested from the leader, by partition that stopped fetching since the last
         fetch request."""
         self._restarted: dict[TopicPartition, None] = {}
@@ -109,7 +109,7 @@ class ReplicaFetcher:
         self._quota = quota
         self._throttled_topics = quota.topics
         self._withheld: dict[TopicPartition, None] = {}
-        """Throttled partitions not fetched at present; disjoint from ``_busy`` and ``_dirty``."""
+        """Throttled partitions not fetched now; disjoint from ``_not_ready`` and ``_dirty``."""
         self._session = FetchSessionHandler(behaviour.fetch_sessions)
         self._delayed_until_ms = 0
         self._backoff_ms: int = config["replica.fetch.backoff.ms"]
@@ -139,13 +139,13 @@ class ReplicaFetcher:
         if known is not None and known.leader_epoch == leader_epoch:
             return
         if known is not None:
-            self._note_stopped(name, known)
+            self._remember_sent_offset(name, known)
         state = initial_state(partition, leader_epoch, initial_offset, self._behaviour.truncation)
-        if state.stage is _FETCHING and name in self._removed_at:
-            state.sent_offset = self._removed_at.pop(name)
+        if state.stage is _FETCHING and name in self._removed_sent_offsets:
+            state.sent_offset = self._removed_sent_offsets.pop(name)
             self._restarted[name] = None
         self._states[name] = state
-        self._touch(name, state)
+        self._update_indexes(name, state)
         self._wake()
 
     def remove(self, names: Iterable[TopicPartition]) -> None:
@@ -155,17 +155,17 @@ class ReplicaFetcher:
             state = self._states.pop(name, None)
             if state is None:
                 continue
-            self._note_stopped(name, state)
+            self._remember_sent_offset(name, state)
             state.report(None)
-            self._busy.pop(name, None)
+            self._not_ready.pop(name, None)
             self._dirty.pop(name, None)
             self._withheld.pop(name, None)
             self._session.forget(name)
 
-    def _note_stopped(self, name: TopicPartition, state: PartitionFetchState) -> None:
+    def _remember_sent_offset(self, name: TopicPartition, state: PartitionFetchState) -> None:
         """Remember the offset at which a pending response begins."""
         if state.stage is _FETCHING and not state.delayed_until_ms:
-            self._removed_at[name] = state.sent_offset
+            self._removed_sent_offsets[name] = state.sent_offset
 
     def stop(self) -> None:
         """Send no more requests and ignore late responses."""
@@ -178,7 +178,7 @@ class ReplicaFetcher:
         state = self._states.get(topic_partition)
         if (
             state is not None
-            and topic_partition not in self._busy
+            and topic_partition not in self._not_ready
             and topic_partition not in self._withheld
         ):
             self._dirty[topic_partition] = state
@@ -187,15 +187,15 @@ class ReplicaFetcher:
         if self.on_wake is not None:
             self.on_wake()
 
-    def _touch(self, name: TopicPartition, state: PartitionFetchState) -> None:
+    def _update_indexes(self, name: TopicPartition, state: PartitionFetchState) -> None:
         """Update the indexes for a state that changed."""
         self._withheld.pop(name, None)
         if state.stage is FetchStage.FETCHING and not state.delayed_until_ms:
-            self._busy.pop(name, None)
+            self._not_ready.pop(name, None)
             self._session.forgotten.pop(name, None)
             self._dirty[name] = state
         else:
-            self._busy[name] = None
+            self._not_ready[name] = None
             self._dirty.pop(name, None)
             self._session.forget(name)
         state.report(self.leader_id)
@@ -203,7 +203,7 @@ class ReplicaFetcher:
     def _delay(self, name: TopicPartition, state: PartitionFetchState) -> None:
         """Suspend a partition for the back-off time."""
         state.delayed_until_ms = self._host.now_ms() + self._backoff_ms
-        self._touch(name, state)
+        self._update_indexes(name, state)
 
     # -- requests ---------------------------------------------------------------------------
 
@@ -211,32 +211,32 @@ class ReplicaFetcher:
         """Return the request to send now, or None to wait for ``on_wake`` or ``delay_ms``."""
         if not self.is_running or not self._states:
             return None
-        if self._busy or self._delayed_until_ms:
+        if self._not_ready or self._delayed_until_ms:
             now_ms = self._host.now_ms()
             if now_ms < self._delayed_until_ms:
                 return None
             self._delayed_until_ms = 0
-            for name in tuple(self._busy):
+            for name in tuple(self._not_ready):
                 state = self._states[name]
                 if 0 < state.delayed_until_ms <= now_ms:
                     state.delayed_until_ms = 0
-                    self._touch(name, state)
+                    self._update_indexes(name, state)
             request = self._truncation_request() or self._offsets_request()
             if request is not None:
                 return request
-            if len(self._busy) == len(self._states) or not self.is_running:
+            if len(self._not_ready) == len(self._states) or not self.is_running:
                 return None
-        if (self._throttled_topics or self._withheld) and not self._has_more_than_withheld():
+        if (self._throttled_topics or self._withheld) and not self._withhold_throttled():
             return None
         return self._fetch_request()
 
-    def _has_more_than_withheld(self) -> bool:
+    def _withhold_throttled(self) -> bool:
         """Withhold throttled partitions that are not in sync while the quota is exceeded; return
         whether there is anything else to fetch (``RemoteLeaderEndPoint.buildFetch``)."""
         quota, withheld = self._quota, self._withheld
         is_exceeded = quota.is_exceeded
         for name, state in self._states.items():
-            if name in self._busy:
+            if name in self._not_ready:
                 continue
             if is_exceeded and not state.is_in_sync and quota.is_throttled(name):
                 if name not in withheld:
@@ -247,7 +247,7 @@ class ReplicaFetcher:
                 del withheld[name]
                 self._session.forgotten.pop(name, None)
                 self._dirty[name] = state
-        rest = len(self._states) - len(self._busy) - len(withheld)
+        rest = len(self._states) - len(self._not_ready) - len(withheld)
         return rest > 0 or bool(self._session.forgotten)
 
     def delay_ms(self) -> int | None:
@@ -259,7 +259,7 @@ class ReplicaFetcher:
         if self._delayed_until_ms > now_ms:
             return self._delayed_until_ms - now_ms
         earliest_ms: int | None = None
-        for name in self._busy:
+        for name in self._not_ready:
             until_ms = self._states[name].delayed_until_ms
             if not until_ms:
                 return 0
@@ -268,7 +268,7 @@ class ReplicaFetcher:
         if self._withheld:  # examined again after a back-off
             again_ms = now_ms + self._backoff_ms
             earliest_ms = again_ms if earliest_ms is None else min(earliest_ms, again_ms)
-        if earliest_ms is None or len(self._busy) + len(self._withheld) < len(self._states):
+        if earliest_ms is None or len(self._not_ready) + len(self._withheld) < len(self._states):
             return 0
         return max(0, earliest_ms - now_ms)
 
@@ -276,7 +276,7 @@ class ReplicaFetcher:
         states = self._states
         return [
             (name, state)
-            for name in self._busy
+            for name in self._not_ready
             if (state := states[name]).stage is stage and not state.delayed_until_ms
         ]
 
@@ -319,7 +319,7 @@ class ReplicaFetcher:
             if session.forgotten:
                 forgotten = session.take_forgotten()
         else:
-            excluded = {**self._busy, **self._withheld} if self._withheld else self._busy
+            excluded = {**self._not_ready, **self._withheld} if self._withheld else self._not_ready
             named = {name: state for name, state in self._states.items() if name not in excluded}
             session.forget_all()
         wanted: tuple[FetchPartition, ...] = ()
@@ -345,8 +345,8 @@ class ReplicaFetcher:
             if session.is_used:
                 session.partitions.update(named)
             self._dirty.clear()
-        if self._removed_at:
-            self._removed_at.clear()
+        if self._removed_sent_offsets:
+            self._removed_sent_offsets.clear()
         if self._restarted:
             self._restarted.clear()
         broker_epoch = self._broker_epoch
@@ -435,7 +435,9 @@ class ReplicaFetcher:
         try:
             if log is None or state.fetch_offset != log.log_end_offset:
                 end = None if log is None else log.log_end_offset
-                raise InvariantError(f"fetched at {state.fetch_offset}, the log ends at {end}")
+                raise InvariantError(
+                    f"fetched at offset {state.fetch_offset}, but the log ends at {end}"
+                )
             if (
                 len(batches) == 1
                 and not callbacks.verify_checksums
@@ -501,7 +503,7 @@ class ReplicaFetcher:
             self._guarded(name, state, self._truncate_by_epoch, end.leader_epoch, end.end_offset)
         elif error is ErrorCode.OFFSET_OUT_OF_RANGE:
             state.stage = FetchStage.ASKING_LATEST
-            self._touch(name, state)
+            self._update_indexes(name, state)
         else:
             self._on_partition_error(name, state, error)
 
@@ -552,7 +554,7 @@ class ReplicaFetcher:
         state.last_fetched_epoch = log.latest_epoch
         if is_finished:
             state.stage = FetchStage.FETCHING
-        self._touch(name, state)
+        self._update_indexes(name, state)
 
     def _truncate_by_epoch(
         self, name: TopicPartition, state: PartitionFetchState, epoch: int, end_offset: int
@@ -638,4 +640,4 @@ class ReplicaFetcher:
         state.fetch_offset = log.log_end_offset
         state.last_fetched_epoch = log.latest_epoch
         state.stage = FetchStage.FETCHING
-        self._touch(name, state)
+        self._update_indexes(name, state)

@@ -178,7 +178,9 @@ class PartitionReader:
             and quota.is_exceeded
         )
 
-    def _ignores_new_data(self, partition: Partition, replica_id: int, in_last: bool) -> bool:
+    def _ignores_new_data(
+        self, partition: Partition, replica_id: int, in_active_segment: bool
+    ) -> bool:
         """Return whether new data does not count for a waiting follower (``DelayedFetch``).
 
         0.10 makes members of the ISR wait, too, unless they lack data in a closed segment.
@@ -187,7 +189,7 @@ class PartitionReader:
             return True
         quota = self.quota
         return (
-            in_last
+            in_active_segment
             and self.behaviour.in_sync_fetch_waits_for_quota
             and replica_id >= 0
             and quota.is_throttled(partition.topic_partition)

@@ -54,7 +54,7 @@ class LeaderEpochCache:
         rewritten; until 1.1 it was ignored instead. Raises ``ValueError`` for negative values.
         """
         if epoch < 0 or start_offset < 0:
-            raise ValueError(f"epoch {epoch} at offset {start_offset} is not an epoch's start")
+            raise ValueError(f"epoch {epoch} and start offset {start_offset} may not be negative")
         epochs, starts = self.epochs, self.start_offsets
         if epochs:
             if epoch == epochs[-1] and start_offset >= starts[-1]:

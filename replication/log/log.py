@@ -26,7 +26,14 @@ from .producer_replay import newest_snapshot, note_batch
 from .producer_state import ProducerStateManager
 from .results import NOTHING_READ, ReadInfo
 from .segment import RELATIVE_OFFSET_MAX, Segment
-from .segments import add_segment, cut_segments, needs_roll, restart_segments, segment_index, walk
+from .segments import (
+    add_segment,
+    needs_roll,
+    restart_segments,
+    segment_index,
+    truncate_segments,
+    walk,
+)
 from .settings import LogSettings
 from .storage import LogDirectory, LogStorage
 
@@ -349,7 +356,7 @@ class Log(LogOffsets):
         Raises ``ValueError`` for a negative offset, ``KafkaError`` when the directory is offline.
         """
         if offset < 0:
-            raise ValueError(f"cannot truncate {self.topic_partition} to {offset}")
+            raise ValueError(f"cannot truncate {self.topic_partition} to the negative {offset}")
         self.storage.directory.check()
         if offset >= self.log_end_offset:
             # Drop an epoch that began at the log end and has no records.
@@ -359,7 +366,7 @@ class Log(LogOffsets):
             self.truncate_fully_and_start_at(offset)
             return True
         storage = self.storage
-        self.active = cut_segments(storage, offset, self.settings.index_interval_bytes)
+        self.active = truncate_segments(storage, offset, self.settings.index_interval_bytes)
         self.log_end_offset = offset
         self.log_start_offset = min(self.log_start_offset, offset)
         self.recovery_point = min(self.recovery_point, offset)

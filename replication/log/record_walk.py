@@ -129,7 +129,7 @@ def walk(
             if body[position - 1]:
                 position, headers_max = _skip_headers(body, position - 1, headers_max)
             if position - start << 1 != size:
-                raise MalformedRecords(f"record {expected >> 1} is not as long as it says")
+                raise MalformedRecords(f"record {expected >> 1} does not match its size")
     except IndexError:
         raise MalformedRecords(f"record {expected >> 1} exceeds the batch") from None
     _check_end(body, position, count)
@@ -151,7 +151,7 @@ def _continue_varint(
     shift = 14
     while True:
         if shift > shift_max:
-            raise MalformedRecords("a number has too many bytes")
+            raise MalformedRecords("a varint has too many bytes")
         byte = body[position]
         position += 1
         value += byte - 1 << shift

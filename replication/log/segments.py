@@ -72,7 +72,7 @@ def _roll_jitter_ms(settings: LogSettings, topic_partition: TopicPartition) -> i
     return zlib.crc32(str(topic_partition).encode()) % jitter if jitter > 0 else 0
 
 
-def cut_segments(storage: LogStorage, offset: int, index_interval_bytes: int) -> Segment:
+def truncate_segments(storage: LogStorage, offset: int, index_interval_bytes: int) -> Segment:
     """Remove the batches from ``offset`` on, which a segment covers; return the last segment."""
     segments = storage.segments
     keep = segment_index(segments, offset) + 1
@@ -94,10 +94,12 @@ def split_segments(storage: LogStorage, bytes_max: int, index_interval_bytes: in
     segments = storage.segments
     for index in range(len(segments) - 2, -1, -1):
         if segments[index].size > bytes_max:
-            segments[index : index + 1] = _pieces(segments[index], bytes_max, index_interval_bytes)
+            segments[index : index + 1] = _split_segment(
+                segments[index], bytes_max, index_interval_bytes
+            )
 
 
-def _pieces(segment: Segment, bytes_max: int, index_interval_bytes: int) -> list[Segment]:
+def _split_segment(segment: Segment, bytes_max: int, index_interval_bytes: int) -> list[Segment]:
     piece = Segment(segment.base_offset, segment.created_ms)
     pieces = [piece]
     for batch in segment.walk():

@@ -65,14 +65,14 @@ def up_converted(messages: list[LegacyMessage], settings: LogSettings, now_ms: i
             by_kind[kind](index, timestamp, has_key)
 
     if messages[0].compression:
-        found = _wrapped(messages[0], settings, check)
+        found = _convert_compressed(messages[0], settings, check)
     else:
-        found = _plain(messages, check)
+        found = _convert_uncompressed(messages, check)
     errors.raise_if_any()
     return found
 
 
-def _plain(messages: list[LegacyMessage], check: _Check) -> UpConverted:
+def _convert_uncompressed(messages: list[LegacyMessage], check: _Check) -> UpConverted:
     body = bytearray()
     base_timestamp, largest = messages[0].timestamp, NO_TIMESTAMP
     for index, (_, _, attributes, timestamp, key, value, _) in enumerate(messages):
@@ -84,7 +84,9 @@ def _plain(messages: list[LegacyMessage], check: _Check) -> UpConverted:
     return UpConverted(body, len(messages), base_timestamp, largest)
 
 
-def _wrapped(message: LegacyMessage, settings: LogSettings, check: _Check) -> UpConverted:
+def _convert_compressed(
+    message: LegacyMessage, settings: LogSettings, check: _Check
+) -> UpConverted:
     """Convert the messages in a compressed one, in one loop that takes 2 microseconds for each."""
     payload = payload_of(message, settings.decompressed_bytes_max, settings.records_max)
     has_append_time = message.magic != 0 and message.attributes & TIMESTAMP_TYPE_BIT

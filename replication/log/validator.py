@@ -77,7 +77,7 @@ def validate(records: Readable, context: ValidationContext) -> Validated | None:
             )
         return None
     if batches and messages:
-        raise KafkaError(ErrorCode.INVALID_RECORD, "batches and old messages are mixed")
+        raise KafkaError(ErrorCode.INVALID_RECORD, "batches are mixed with old messages")
     if len(batches) > 1:
         raise KafkaError(
             ErrorCode.INVALID_RECORD, f"{len(batches)} batches for one partition; one is allowed"
@@ -142,7 +142,8 @@ def _checked_batch(data: bytes, settings: LogSettings) -> RecordBatch:
     batch = RecordBatch.of(data)
     if batch.base_offset != 0:
         raise KafkaError(
-            ErrorCode.INVALID_RECORD, f"base offset {batch.base_offset} in a produced batch, not 0"
+            ErrorCode.INVALID_RECORD,
+            f"base offset of a batch is {batch.base_offset}, not 0",
         )
     _check_size(len(data), settings)
     if crc32c(memoryview(data)[CRC_START:]) != batch.crc:
@@ -207,7 +208,9 @@ def _check_header(batch: RecordBatch, context: ValidationContext) -> None:
             and 0 <= api_version < _FIRST_VERSION_WITH_ZSTD
         )
     ):
-        raise KafkaError(ErrorCode.UNSUPPORTED_COMPRESSION_TYPE, "zstd needs a newer version")
+        raise KafkaError(
+            ErrorCode.UNSUPPORTED_COMPRESSION_TYPE, "zstd needs Produce v7 and Kafka 2.1"
+        )
     if batch.compression > codecs.ZSTD:
         raise KafkaError(ErrorCode.CORRUPT_MESSAGE, f"unknown codec {batch.compression}")
 
@@ -316,7 +319,7 @@ def _convert(messages: list[LegacyMessage], context: ValidationContext) -> Valid
             ErrorCode.INVALID_RECORD, "a compressed message must be the only one in its set"
         )
     if any(one.compression for one in messages[1:]):
-        raise KafkaError(ErrorCode.INVALID_RECORD, "compressed and plain messages are mixed")
+        raise KafkaError(ErrorCode.INVALID_RECORD, "compressed and uncompressed messages are mixed")
     if source > codecs.LZ4:
         raise KafkaError(ErrorCode.INVALID_RECORD, f"codec {source} in a message of an old format")
     try:
@@ -326,11 +329,11 @@ def _convert(messages: list[LegacyMessage], context: ValidationContext) -> Valid
     except MalformedRecords as error:
         raise KafkaError(ErrorCode.CORRUPT_MESSAGE, str(error)) from None
     if not count:
-        raise KafkaError(ErrorCode.INVALID_RECORD, "a compressed message that wraps nothing")
+        raise KafkaError(ErrorCode.INVALID_RECORD, "a compressed message contains no messages")
     is_append_time = settings.timestamp_type == LOG_APPEND_TIME
     target = source if settings.codec is None else settings.codec
     if target == codecs.ZSTD and not context.behaviour.zstd_compression:
-        raise KafkaError(ErrorCode.UNSUPPORTED_COMPRESSION_TYPE, "zstd needs a newer version")
+        raise KafkaError(ErrorCode.UNSUPPORTED_COMPRESSION_TYPE, "zstd needs Kafka 2.1")
     data = assemble(
         codecs.compress(target, body),
         count,

@@ -65,7 +65,7 @@ def test_what_is_no_list_of_replicas_changes_nothing(text: str) -> None:
     """It can only come from a tool that writes to ZooKeeper, or past an old validator."""
     both = quotas()
     both.topic_changed("t", {LEADER_THROTTLED_REPLICAS: "0:1"})
-    with pytest.raises(ValueError, match="no partition:broker"):
+    with pytest.raises(ValueError, match="not of the form partition:broker"):
         both.topic_changed("t", {LEADER_THROTTLED_REPLICAS: text})
     assert both.leader.is_throttled(TopicPartition("t", 0))
 

@@ -221,7 +221,7 @@ def test_repaired_directory_is_as_it_was(tools: type[Tools]) -> None:
 
 def test_unknown_directories_are_named(tools: type[Tools]) -> None:
     """A wrong directory is a usage error that lists the right ones."""
-    with pytest.raises(UsageError, match="there are one, two"):
+    with pytest.raises(UsageError, match="the disk has one, two"):
         MemoryDisk(("one", "two")).fail("three")
     with pytest.raises(UsageError, match="at least one"):
         MemoryDisk(())

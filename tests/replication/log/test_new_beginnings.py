@@ -9,7 +9,7 @@ from fakekafka.protocol.errors import ErrorCode, KafkaError
 from fakekafka.replication.log.follower_append import append_as_follower
 from fakekafka.replication.log.leader_append import append_as_leader
 from fakekafka.replication.log.lookups import aborted_transactions
-from fakekafka.replication.log.segments import cut_segments
+from fakekafka.replication.log.segments import truncate_segments
 from fakekafka.tests.support.logs import Tools
 
 
@@ -64,7 +64,7 @@ def test_a_snapshot_beyond_the_log_is_not_believed(tools: type[Tools], log: Any)
     tools.produce(log, 1, 0, 0)
     tools.produce(log, 1, 0, 1)
     log.take_producer_snapshot()
-    cut_segments(log.storage, 1, 4096)
+    truncate_segments(log.storage, 1, 4096)
     reopened = type(log)(tools.name, log.settings, storage=log.storage)
     assert not log.storage.snapshots
     assert not tools.produce(reopened, 1, 0, 1).duplicate
