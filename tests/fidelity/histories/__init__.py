@@ -1,1 +1,1 @@
-"""Random histories that run on a simulation and on Kafka, step by step beside each other."""
+"""Random histories that run on a simulation and on Kafka, compared step by step."""

@@ -20,7 +20,7 @@ from fakekafka.tests.fidelity.sides.releases import CannotJudge
 
 
 class _Judge:
-    """Brokers of Kafka on which one history runs after the other."""
+    """Brokers of Kafka on which histories run one after the other."""
 
     def __init__(self, kafka_version: str) -> None:
         self._kafka_version = kafka_version
@@ -41,7 +41,7 @@ class _Judge:
             self.close()
             return judging.Verdict(-1, [], [traceback.format_exc(limit=-4)])
         if verdict.differences or verdict.notes:
-            self.close()  # what such a run leaves behind may be what made it differ
+            self.close()  # the difference may stem from state that the run left behind
         return verdict
 
     def differs(self, history: History) -> bool:
@@ -56,7 +56,7 @@ class _Judge:
 
 
 def run(kafka_version: str, seeds: Sequence[int], folder: Path, *, shrinks: bool) -> int:
-    """Judge the history of each seed; one that differs twice is made short and written down."""
+    """Judge the history of each seed; shrink and save one that differs twice."""
     judge = _Judge(kafka_version)
     equal, by_chance, unjudged, differing = 0, [], [], []
     started = time.monotonic()

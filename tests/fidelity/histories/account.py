@@ -1,4 +1,4 @@
-"""The outcome of each step of a history, written down; where it is known already, compared."""
+"""Records the outcome of each step of a history, and compares it with the expected outcome."""
 
 from __future__ import annotations
 
@@ -18,23 +18,23 @@ _RUN = re.compile(r"-run\d+")
 
 
 class Parted(Exception):
-    """The run shows something else than was expected; later steps would be consequences."""
+    """The run differs from what was expected, so later steps are not comparable."""
 
     def __init__(self, number: int, differences: list[Difference]) -> None:
         super().__init__(number, differences)
         self.number = number
-        """Of the step of the history."""
+        """Number of the step in the history."""
         self.differences = differences
 
 
 class Account:
-    """With what was expected, the account of another run ends where it differs."""
+    """The outcomes of a run; raises ``Parted`` at the first difference from expected ones."""
 
     def __init__(self, stage: Stage, expected: Steps | None) -> None:
         self.stage = stage
         self.number = 0
         self.internal: list[str] = []
-        """Topics of coordinators, which outlive a history: their epochs are of no account."""
+        """Topics of coordinators; they outlive a history, so their epochs are not recorded."""
         self._expected = expected
         self._label = ""
 
@@ -45,30 +45,30 @@ class Account:
     # -- names ---------------------------------------------------------------------------------
 
     def own(self, name: str) -> str:
-        """The name of a group or of a transactional id on a side that keeps those of others."""
+        """Return a group's or transactional id's name, made unique to this run on its side."""
         return f"{name}-run{self.stage.side.runs}"
 
     def is_own(self, name: str) -> bool:
         return name.endswith(self.own(""))
 
     def plain(self, tree: Any) -> Any:
-        """A response as it is written down: own names are those of the steps."""
+        """Return a response as it is recorded, with the names that the steps use."""
         return _without_runs(self.stage.normalised(tree))
 
     def coordinator(self, topic: str) -> int:
-        """The broker that coordinates by an internal topic; -1 if the history did not ask for
-        it."""
+        """Return the coordinator, the leader of an internal topic; -1 if the history did not create
+        the topic."""
         return self.stage.leader(topic) if topic in self.internal else -1
 
     # -- what is written down ------------------------------------------------------------------
 
     def answer(self, tree: Any) -> None:
-        """Write an answer down, which is given once."""
+        """Record an answer."""
         self.stage.write(self._label, self.plain(tree))
         self._check()
 
     def look(self, *, hurry: bool = True) -> None:
-        """Look at the cluster, as soon as it is as expected."""
+        """Record the state of the cluster; with ``hurry``, as soon as it is as expected."""
         label = f"look: {self._label}"
         self.stage.side.expected = self._expect(label) if hurry else None
         self.stage.look(self._label)
@@ -77,7 +77,7 @@ class Account:
             self.observe("coordinators", self._led)
 
     def observe(self, what: str, ask: Callable[[], Any]) -> None:
-        """Ask for what becomes right by itself, until it is as expected or changes no more."""
+        """Record a value that settles: ask until it is as expected or changes no more."""
         stage = self.stage
         label = f"{self._label}: {what}"
         stage.side.expected = self._expect(label)
@@ -85,7 +85,7 @@ class Account:
         self._check()
 
     def ask_again(self, ask: Callable[[], Any], errors: Collection[str]) -> Any:
-        """Ask until the answer has none of these errors, or is the one that is expected."""
+        """Ask until the answer has none of these errors, or is as expected."""
         told: Any = None
         expected = self._expect(self._label)
 

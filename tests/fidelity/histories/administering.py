@@ -1,4 +1,4 @@
-"""Steps of administration beside topics: quotas, ACLs, what configurations are told to be."""
+"""Steps of administration other than of topics: quotas, ACLs, descriptions of configurations."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ _SPREAD_S = 0.4
 
 
 class Administration:
-    """Carries out what administrators ask for."""
+    """Carries out the steps of administrators."""
 
     def __init__(self, account: Account) -> None:
         self._account = account
         self._stage = account.stage
 
     def quota(self, user: str, value: int) -> None:
-        """The rate at which a user may produce is set; 0 takes it away."""
+        """Set the rate at which a user may produce; 0 removes the quota."""
         entity = [{"entityType": "user", "entityName": self._account.own(user)}]
         change = {"key": "producer_byte_rate", "value": float(value), "remove": value == 0}
         told = self._stage.ask(
@@ -46,7 +46,7 @@ class Administration:
         self._account.observe("told", told)
 
     def permit(self, topic: str, operation: str, user: str) -> None:
-        """Somebody may do something with a topic."""
+        """Allow a user an operation on a topic."""
         told = self._stage.ask(
             None,
             "CreateAcls",
@@ -66,7 +66,7 @@ class Administration:
         self._stage.pass_time(_SPREAD_S)
 
     def revoke(self, topic: str, user: str) -> None:
-        """All that somebody may do with a topic is taken back."""
+        """Delete all ACLs of a user on a topic."""
         told = self._stage.ask(None, "DeleteAcls", filters=[self._filter(topic, user)])
         if isinstance(told, dict):
             for result in told["filterResults"]:
@@ -100,7 +100,7 @@ class Administration:
         }
 
     def configs(self, topic: str) -> None:
-        """Some configurations of a topic are told."""
+        """Describe some configurations of a topic."""
 
         def told() -> Any:
             resource = {
@@ -113,6 +113,6 @@ class Administration:
         self._account.observe("told", told)
 
     def _anybody(self) -> int:
-        """The first broker that runs; -1 if none does."""
+        """Return the first broker that runs; -1 if none does."""
         side = self._stage.side
         return min(side.up - side.frozen, default=-1)

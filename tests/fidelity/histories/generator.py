@@ -1,4 +1,4 @@
-"""Histories from a seed, drawn from what the steps before say of the cluster."""
+"""Draws histories from a seed; each step depends on the cluster's state after those before."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _CHOICES_MAX = 10_000
 
 
 def history(seed: int, kafka_version: str = "3.9", count: int = STEPS) -> list[Step[Any]]:
-    """``count`` steps that a release can be asked for; the same for the same seed."""
+    """Return ``count`` steps that a release supports; the same for the same seed."""
     rng, world = random.Random(f"history {seed}"), World()
     theme = THEMES[seed % len(THEMES)]
     found: list[Step[Any]] = []
@@ -63,7 +63,7 @@ def history(seed: int, kafka_version: str = "3.9", count: int = STEPS) -> list[S
 
 
 def is_offered(kafka_version: str, verb: str) -> bool:
-    """Return whether a release can be asked for it."""
+    """Return True if a release supports the verb."""
     try:
         version_of(kafka_version, _NEEDS.get(verb, "Metadata"))
     except NotOffered:
@@ -72,7 +72,7 @@ def is_offered(kafka_version: str, verb: str) -> bool:
 
 
 def _living(world: World, rng: random.Random) -> Sequence[int]:
-    """Clusters of which nobody lives are rare: they have little to say."""
+    """Return the living brokers; rarely the last one, as a cluster without brokers shows little."""
     rare = rng.random() < 0.2
     return sorted(world.living) if len(world.living) > 1 or rare else ()
 
@@ -152,7 +152,7 @@ def _sync(rng: random.Random) -> Step[Any]:
 
 
 def _producer(rng: random.Random) -> tuple[str, str]:
-    """A transactional id, and which of the two producers that have it."""
+    """Draw a transactional id, and one of the two producers that use it."""
     return rng.choice(TRANSACTIONAL_IDS), rng.choice(("one", "one", "one", "other"))
 
 
@@ -263,7 +263,7 @@ _NEEDS = {
     "expand": "CreatePartitions",
     "trim": "DeleteRecords",
 }
-"""The API without which a release cannot be asked for it."""
+"""The API that a release must offer for each verb."""
 OF_GROUPS = (
     *("enter", "doze", "knock", "misfit", "sync", "beat", "quit", "commit", "commit_as"),
     *("offsets", "forget", "forget_offset", "groups"),
@@ -292,4 +292,4 @@ THEMES: tuple[frozenset[str], ...] = (
     frozenset(CHOICES) - {*OF_BROKERS},
     frozenset(CHOICES),
 )
-"""What may happen in one history; the seeds take turns."""
+"""The verbs that may occur in one history; seeds use the themes in turn."""

@@ -1,8 +1,8 @@
-"""The topics of coordinators: they stay from history to history, led as each one wants it.
+"""The topics of coordinators, which are kept between histories and led as each history asks.
 
-A broker remembers the epoch in which it coordinated groups beyond the deletion of their topic, and
-takes the lower epochs of the next topic for old ones (maybeUpdateCoordinatorEpoch of
-GroupMetadataManager).
+They are not deleted, because a broker remembers the epoch in which it coordinated groups after the
+deletion of their topic, and takes the lower epochs of the next topic for old ones
+(maybeUpdateCoordinatorEpoch of GroupMetadataManager).
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ _ELECTION = "/admin/preferred_replica_election"
 
 
 def provide(stage: Stage, topic: str, replicas: Sequence[int]) -> None:
-    """Have the topic with these replicas of its one partition, led by the first.
+    """Create or move the topic so that its one partition has these replicas, led by the first.
 
-    One that is there is moved by znodes, which all releases obey.
+    An existing topic is moved by znodes, which all releases support.
     """
     observer, side = stage.observer, stage.side
     assigned = observer.assignment(topic).get(0)

@@ -1,4 +1,4 @@
-"""Runs a history on a simulation and on Kafka, and makes one that differs as short as it can be."""
+"""Runs a history on a simulation and on Kafka, and compares the outcomes."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from fakekafka.tests.fidelity.stage.stage import Stage
 
 SHAPE = ClusterShape(
     config=(
-        ("zookeeper.session.timeout.ms", "30000"),  # sessions are ended, none expires
-        # What a busy machine may do within seconds it shall not do at all: no follower leaves an
-        # ISR because it is slow, and who asks a controller that stands still waits on.
+        ("zookeeper.session.timeout.ms", "30000"),  # sessions are closed; none expires
+        # Slow runs must not change the outcome: no slow follower leaves an ISR, and requests to a
+        # frozen controller do not time out.
         ("replica.lag.time.max.ms", "60000"),
         ("controller.socket.timeout.ms", "600000"),
         ("auto.create.topics.enable", "false"),
-        # A broker that is killed starts with the high watermark that it wrote down last: where the
-        # ISR is too small it goes no further (Partition.maybeIncrementLeaderHW since 3.7).
+        # A killed broker restarts with its last checkpoint of the high watermark, which does not
+        # advance while the ISR is too small (Partition.maybeIncrementLeaderHW since 3.7).
         ("replica.high.watermark.checkpoint.interval.ms", "100"),
-        # Followers learn the high watermark soon.
+        # Followers learn the high watermark quickly.
         ("replica.fetch.wait.max.ms", "100"),
-        # Who falls silent is missed within the step in which that happens.
+        # A silent member or producer times out within the same step.
         ("group.min.session.timeout.ms", "500"),
         ("transaction.abort.timed.out.transaction.cleanup.interval.ms", "300"),
     )
@@ -34,12 +34,12 @@ SHAPE = ClusterShape(
 
 
 def of_kafka(kafka_version: str) -> dict[str, str]:
-    """Configuration that only Kafka's brokers get."""
-    # Kafka's 128 MB are half of a broker's heap, and are taken once more when the cleaner starts.
+    """Return configuration that only Kafka's brokers get."""
+    # The default of 128 MB is half of a broker's heap, and is allocated again by a new cleaner.
     found = {"log.cleaner.dedupe.buffer.size": "4194304"}
     if kafka_version == "0.10":
-        # A follower waits for the fetch that a frozen leader has before it obeys the next leader
-        # and the controller that tells of it (KAFKA-6051, docs/reference/limitations.md).
+        # A follower waits for its pending fetch from a frozen leader before it handles the request
+        # that names the next leader (KAFKA-6051, docs/reference/limitations.md).
         found["request.timeout.ms"] = "2000"
     return found
 
@@ -48,10 +48,10 @@ class Verdict(NamedTuple):
     """The outcome of a history."""
 
     number: int
-    """Of the step at which the sides part; -1 where they do not."""
+    """Number of the step at which the sides differ; -1 if they do not."""
     differences: list[Difference]
     notes: list[str]
-    """Why the run cannot be judged."""
+    """Reasons why the run cannot be judged."""
 
     @property
     def differs(self) -> bool:
@@ -59,7 +59,7 @@ class Verdict(NamedTuple):
 
 
 def simulated(kafka_version: str, history: History) -> Steps:
-    """The steps as a simulation shows them."""
+    """Return the steps with their outcomes in a simulation."""
     side = SimulatedSide(kafka_version, SHAPE)
     try:
         stage = Stage(side)

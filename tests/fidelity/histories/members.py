@@ -1,7 +1,7 @@
-"""Steps of consumer groups: members join, sync, leave and fall silent; offsets are committed.
+"""Steps of consumer groups: members join, sync, leave and time out; offsets are committed.
 
-Nothing here depends on how long a step takes. Members either have sessions that no history
-outlives, or such short ones that whatever follows from their end is over when the step is.
+No outcome depends on how long a step takes. Sessions of members are either longer than any history,
+or so short that their expiration and its effects are over at the end of the step.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from fakekafka.tests.fidelity.stage.groups import NOT_YET, Member
 _LONG_MS = 300_000
 _SHORT_MS = 700
 _SUBSCRIPTION = b"\0\0\0\0\0\2\0\1a\0\1b\xff\xff\xff\xff"
-"""What consumers say who read the topics a and b (ConsumerProtocol, version 0)."""
+"""The metadata of a consumer that subscribes to topics a and b (ConsumerProtocol, version 0)."""
 _OTHER_PROTOCOLS = {"kind": "connect", "protocols": ["range"]}, {"protocols": ["other"]}
 _JOINED = ("errorCode", "generationId", "protocolName", "skipAssignment")
 _ASSIGNED = ("errorCode", "assignment")
@@ -28,14 +28,14 @@ _TOPICS = ("a", "b", "c", "d")
 
 
 class Guest:
-    """A member of a group, and what it waits for."""
+    """A member of a group, with the response that it waits for."""
 
     def __init__(self, member: Member) -> None:
         self.member = member
         self.waits_for = ""
-        """``join`` or ``sync``; empty if for nothing."""
+        """``join`` or ``sync``; empty if the member waits for no response."""
         self.mates: list[str] = []
-        """The ids of the members of the last generation that it led."""
+        """Ids of the members of the last generation that this member led."""
 
     @property
     def leads(self) -> bool:
@@ -43,14 +43,14 @@ class Guest:
 
 
 class Members:
-    """Carries out what is done to groups."""
+    """Carries out the steps of groups."""
 
     def __init__(self, account: Account) -> None:
         self._account = account
         self._stage = account.stage
         self._guests: dict[tuple[str, str], Guest] = {}
         self._strangers: list[Guest] = []
-        """Members that fall silent, and hold a connection."""
+        """Silent members, whose connections stay open."""
         self._heard: dict[str, Any] = {}
 
     def close(self) -> None:
@@ -68,7 +68,7 @@ class Members:
     def enter(self, group: str, name: str, is_anew: bool) -> None:
         guest = self._guests.get((group, name))
         if guest is not None and guest.waits_for == "join" and not guest.member.id:
-            return  # nobody knows it by an id with which it could ask again
+            return  # the coordinator has not given the member an id to rejoin with
         broker = self._coordinator()
         if broker < 0:
             self._account.answer("no leader")
@@ -93,7 +93,7 @@ class Members:
         self._listen(group)
 
     def doze(self, group: str) -> None:
-        """Somebody joins who is not heard of again."""
+        """Join with a member that sends nothing more."""
         broker = self._coordinator()
         if broker < 0:
             self._account.answer("no leader")
@@ -113,11 +113,11 @@ class Members:
         self._listen(group)
 
     def knock(self, group: str) -> None:
-        """Somebody asks for an id, and does not come back with it."""
+        """Ask for a member id, and do not join with it."""
         self._join_once(group, {}, _SHORT_MS)
 
     def misfit(self, group: str, other: int) -> None:
-        """Somebody joins who speaks otherwise than consumers do, and leaves at once."""
+        """Join with another protocol than consumers use, and leave at once."""
         self._join_once(group, _OTHER_PROTOCOLS[other % len(_OTHER_PROTOCOLS)], _LONG_MS)
 
     def _join_once(self, group: str, others: Mapping[str, Any], session_ms: int) -> None:
@@ -143,7 +143,7 @@ class Members:
         self._listen(group)
 
     def sync(self, group: str, who: str) -> None:
-        """Members ask for what they are assigned; the leader says it, if it is among them."""
+        """Sync members; the leader sends the assignment if it is among them."""
         broker = self._coordinator()
         if broker < 0:
             self._account.answer("no leader")
@@ -163,7 +163,7 @@ class Members:
         self._listen(group)
 
     def beat(self, group: str, name: str) -> None:
-        """A member says that it lives."""
+        """Send a member's heartbeat."""
         member_id, generation, instance = self._identity(group, name)
         told = self._ask(
             "Heartbeat",
@@ -251,7 +251,7 @@ class Members:
         self._heard[name] = [shown.get(key) for key in _JOINED]
 
     def _name_the_leader(self, group: str) -> None:
-        """Of members that are alike, chance chooses the leader: it gets the name that is first.
+        """Give the leader, which is random among equal members, the first of their names.
 
         GroupMetadata takes the leader from a hash table of ids that end with random numbers.
         """
@@ -295,7 +295,7 @@ class Members:
     # -- offsets and groups --------------------------------------------------------------------
 
     def commit(self, group: str, topic: str, partition: int, offset: int) -> None:
-        """Of somebody who is no member, as the tool that resets offsets is."""
+        """Commit an offset outside the group, as the tool that resets offsets does."""
         self._commit(group, topic, partition, offset, -1, "", None)
 
     def commit_as(self, group: str, name: str, topic: str, partition: int, offset: int) -> None:
@@ -338,7 +338,7 @@ class Members:
             self._account.answer(told)
 
     def forget(self, group: str) -> None:
-        """The group is to be deleted."""
+        """Delete the group."""
         self._account.answer(self._ask("DeleteGroups", groupsNames=[self._account.own(group)]))
         self._listen(group)
 
@@ -348,7 +348,7 @@ class Members:
         self._account.answer(told)
 
     def groups(self) -> None:
-        """All groups are listed and described."""
+        """List and describe all groups."""
 
         def everything() -> dict[str, Any]:
             tree = self._ask_once("ListGroups")
@@ -373,5 +373,5 @@ class Members:
         return self._stage.ask(broker, api, **fields) if broker >= 0 else "no leader"
 
     def _ask(self, api: str, **fields: Any) -> Any:
-        """Ask whoever coordinates, again while it loads what it has to know."""
+        """Ask the coordinator, and repeat the request while it is loading."""
         return self._account.ask_again(lambda: self._ask_once(api, **fields), NOT_YET)

@@ -1,4 +1,4 @@
-"""Carries out the steps of a history on a stage, and writes down what came of each."""
+"""Carries out the steps of a history on a stage, and records their outcomes."""
 
 from __future__ import annotations
 
@@ -22,21 +22,21 @@ from fakekafka.tests.fidelity.stage import groups
 from fakekafka.tests.fidelity.stage.stage import Stage, creation
 
 _SPREAD_S = 0.4
-"""A configuration reaches all brokers within this time; nobody can be asked whether it has."""
+"""Time in seconds in which a configuration reaches all brokers; no request shows whether it has."""
 _ANSWERED_S = 0.5
-"""Requests of a controller are answered within this time."""
+"""Time in seconds in which brokers answer the requests of a controller."""
 _TIMEOUT_MS = 4000
 _PRODUCE_MS = 15_000
-"""No history has to wait for it, but a machine may be busy."""
+"""Timeout of Produce in milliseconds, which no history reaches even if it runs slowly."""
 _DEBUGGER = -2
-"""Who may fetch from a follower; others may since 2.4 (KIP-392)."""
+"""Replica id that may fetch from a follower; consumers may since 2.4 (KIP-392)."""
 _ELECTIONS = {"preferred": 0, "unclean": 1}
 _ASKING = "asking"
-"""A topic by which brokers come to ask the controller."""
+"""A topic whose changes make brokers send requests to the controller."""
 
 
 def play(stage: Stage, history: History, expected: Steps | None = None) -> None:
-    """Carry a history out on a prepared stage; with ``expected``, end where something differs."""
+    """Carry out a history on a prepared stage; raise ``Parted`` where it differs from expected."""
     player = _Player(Account(stage, expected))
     try:
         for number, step in enumerate(history):
@@ -47,7 +47,7 @@ def play(stage: Stage, history: History, expected: Steps | None = None) -> None:
 
 
 def prepare(stage: Stage) -> None:
-    """Everything runs, there is no topic, and the first controller is the one of ``World``."""
+    """Start all brokers, delete all topics, and move the controller to the one of ``World``."""
     side = stage.side
     side.expected = None
     for broker in sorted(side.frozen):
@@ -68,9 +68,9 @@ def prepare(stage: Stage) -> None:
 
 
 def _let_leaders_ask(stage: Stage) -> None:
-    """Each broker asks the controller for something, and finds out who that is.
+    """Make each broker send the controller a request, so that it finds the current controller.
 
-    A broker goes on asking the controller that it knew first, which was left to chance.
+    A broker keeps sending requests to the controller that it first knew, which is random.
     """
     brokers = stage.side.broker_ids
     stage.create(_ASKING, [[broker] for broker in brokers])
@@ -92,10 +92,10 @@ def _let_leaders_ask(stage: Stage) -> None:
 
 
 def hand_over(stage: Stage, heir: int | None, lose: Callable[[], object]) -> None:
-    """Take the controller away while all but the heir stand still, so that it has no rival."""
+    """Remove the controller while all brokers but the heir are frozen, so that the heir wins."""
     side, observer = stage.side, stage.observer
-    # It resigns when its requests are answered (ControllerChannelManager.removeExistingBroker),
-    # which brokers that stand still do not do.
+    # The controller resigns once its requests are answered, which frozen brokers would not do
+    # (ControllerChannelManager.removeExistingBroker).
     stage.pass_time(_ANSWERED_S)
     held = [broker for broker in sorted(side.up - side.frozen) if broker != heir]
     epoch = observer.controller_epoch()
@@ -114,9 +114,9 @@ def hand_over(stage: Stage, heir: int | None, lose: Callable[[], object]) -> Non
 
 
 def _let_take_over(stage: Stage, heir: int | None) -> None:
-    """Wait until the brokers hear of the controller, which then knows what is to be deleted.
+    """Wait until the brokers know the controller, which then knows the topics to delete.
 
-    Before, it is active and takes requests (KafkaController.onControllerFailover).
+    It is active and takes requests before that (KafkaController.onControllerFailover).
     """
     if heir is None:
         return
@@ -150,7 +150,7 @@ class _Player:
         getattr(part, step.verb)(*step.values)
 
     def look_at_the_end(self, number: int) -> None:
-        """Look once more, as long as it takes: what was expected may have been on its way."""
+        """Look once more without hurry, as further changes may have been under way."""
         self._account.begin(number, "in the end")
         self._account.look(hurry=False)
 
@@ -160,7 +160,7 @@ class _Player:
     # -- brokers -------------------------------------------------------------------------------
 
     def _lose(self, broker: int, how: Callable[[int], None]) -> None:
-        """A broker goes, and its session with it."""
+        """Take a broker and its session away."""
         stage, side = self._stage, self._stage.side
 
         def lose() -> None:
@@ -216,10 +216,10 @@ class _Player:
         self._let_delete()
 
     def _let_delete(self) -> None:
-        """Living replicas are deleted, which is not to be seen from outside.
+        """Wait until living replicas of deleted topics are deleted, which no request shows.
 
-        One that has answered stays deleted when its broker goes, another does not
-        (ReplicaStateMachine: no way leads from ReplicaDeletionSuccessful to Ineligible).
+        A replica whose deletion was answered stays deleted when its broker goes, unlike others
+        (ReplicaStateMachine has no transition from ReplicaDeletionSuccessful to Ineligible).
         """
         if self._stage.side.children("/admin/delete_topics"):
             self._stage.pass_time(_ANSWERED_S)
@@ -294,7 +294,7 @@ class _Player:
         self._account.look()
 
     def config(self, name: str, change: str) -> None:
-        """A value is set; without a value it is deleted."""
+        """Set a topic's configuration; delete it if the value is empty."""
         key, value = change.split("=")
         entry = {"name": key, "configOperation": 0 if value else 1, "value": value or None}
         resource = {"resourceType": 2, "resourceName": name, "configs": [entry]}
@@ -322,7 +322,7 @@ class _Player:
         stage = self._stage
         leader = stage.leader(name, partition)
         client: Client | None = None
-        if leader in stage.side.up:  # the last leader stays one while nobody lives to say otherwise
+        if leader in stage.side.up:  # without a living broker the state keeps the last leader
             version = stage.version("Produce")
             data = records.record_set([value], version, stage.side.now_ms())
             entry = {"name": name, "partitionData": [{"index": partition, "records": data}]}
@@ -337,10 +337,10 @@ class _Player:
             client.close()
 
     def _see_offset(self, name: str, partition: int) -> None:
-        """All replicas have it before the next step, which may be the end of the leader.
+        """Wait until all replicas have the records, as the next step may end the leader.
 
-        They also know the high watermark, of which followers hear with their next fetch: where the
-        ISR is too small, a new leader keeps what it knows (Partition.maybeIncrementLeaderHW).
+        Also wait for the high watermark, which followers get with their next fetch: while the ISR
+        is too small, a new leader does not advance it (Partition.maybeIncrementLeaderHW).
         """
         stage = self._stage
         self._account.observe("offset", lambda: stage.offset(name, partition))

@@ -1,4 +1,4 @@
-"""Random histories: where they come from, how they are judged, how differences are made short."""
+"""Random histories: how they are generated and judged, and how differences are shrunk."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def history(text: str) -> History:
 
 
 def test_a_seed_gives_one_history() -> None:
-    """Of forty steps, every time the same; another seed gives another one."""
+    """A seed gives the same forty steps each time, and another seed gives others."""
     assert generator.history(7) == generator.history(7)
     assert len(generator.history(7)) == generator.STEPS
     assert generator.history(7) != generator.history(8)
@@ -34,13 +34,13 @@ def test_a_seed_gives_one_history() -> None:
 
 @pytest.mark.parametrize("seed", range(40))
 def test_generated_steps_are_possible(seed: int) -> None:
-    """Who is dead is not killed, and no broker races for the controller's place."""
+    """No dead broker is killed, and no two brokers race to become the controller."""
     made = generator.history(seed)
     assert possible(made) == made
 
 
 def test_all_verbs_come() -> None:
-    """Within some histories each thing happens."""
+    """Forty histories contain every verb."""
     seen = {step.verb for seed in range(40) for step in generator.history(seed)}
     assert seen == {*generator.CHOICES, "coordinator", "transaction_log"}
 
@@ -51,7 +51,7 @@ def test_a_history_is_read_as_it_was_written() -> None:
 
 
 def test_a_controller_that_has_two_rivals_does_not_stop() -> None:
-    """Its session would end at a time that nobody chooses, and chance would name the next one."""
+    """Its session would end at an uncontrolled time, and the next controller would be random."""
     world = World()
     assert not world.allows(parse_step("stop 3"))
     assert world.allows(parse_step("stop 1"))
@@ -62,14 +62,14 @@ def test_a_controller_that_has_two_rivals_does_not_stop() -> None:
 
 
 def test_steps_that_became_impossible_are_left_out() -> None:
-    """A broker whose end was left out is not started."""
+    """A start is left out if the broker was not killed before."""
     assert possible(history("create a 1\nstart 2\nkill 2\nkill 2\nstart 2")) == history(
         "create a 1\nkill 2\nstart 2"
     )
 
 
 def test_a_difference_is_made_as_short_as_it_can_be() -> None:
-    """What is left shows it, and nothing in it can be left out."""
+    """The remaining steps show the difference, and each of them is needed."""
 
     def differs(tried: History) -> bool:
         words = [step.verb for step in tried]
@@ -91,7 +91,7 @@ def test_a_simulation_does_not_differ_from_itself() -> None:
 
 @pytest.mark.slow
 def test_a_planted_fault_is_found_and_made_short(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The side that is judged has followers that never join the ISR of a history's topics."""
+    """On the judged side followers never join the ISR of a history's topics."""
     simulated = judging.simulated
 
     def without_fault(kafka_version: str, tried: History) -> Steps:
@@ -122,7 +122,7 @@ def test_a_planted_fault_is_found_and_made_short(monkeypatch: pytest.MonkeyPatch
 
 
 def test_kept_histories_say_what_they_show() -> None:
-    """Each is a scenario with a sentence, and verbs."""
+    """Each kept history has a sentence, and verbs that the generator uses."""
     found = list(keeping.scenarios())
     assert len(found) >= 14
     assert all(scenario.about.endswith(".") for scenario in found)
@@ -136,7 +136,7 @@ def test_kept_histories_say_what_they_show() -> None:
 
 
 def test_the_heir_of_a_controller_is_the_one_that_is_not_held() -> None:
-    """So the next controller is known before."""
+    """The next controller is the lowest broker that runs, as the others are frozen."""
     side = SimulatedSide("3.9", judging.SHAPE)
     try:
         stage = Stage(side)

@@ -1,4 +1,4 @@
-"""Steps of transactions: begun, written, ended, fenced by another producer, out of time."""
+"""Steps of transactions, which are begun, written, ended, fenced and timed out."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from fakekafka.tests.fidelity.stage.groups import NOT_YET
 
 STATE = "__transaction_state"
 _TIMEOUT_MS = 600_000
-"""No history outlives it."""
+"""Transaction timeout in milliseconds, longer than any history."""
 _PRODUCE_MS = 15_000
 _SHORT_MS = 2_000
 _SHORT_S = 2.5
@@ -24,7 +24,7 @@ _IN_BETWEEN = (*NOT_YET, "CONCURRENT_TRANSACTIONS")
 
 @dataclass
 class _Producer:
-    """A producer, as it was told of itself."""
+    """A producer's id, epoch and sequence numbers."""
 
     producer_id: int = -1
     epoch: int = -1
@@ -32,7 +32,7 @@ class _Producer:
 
 
 class Transactions:
-    """Carries out what transactional producers do; two of them may have one id."""
+    """Carries out the steps of transactional producers, of which two may share an id."""
 
     def __init__(self, account: Account, see_offset: Callable[[str, int], None]) -> None:
         self._account = account
@@ -54,7 +54,7 @@ class Transactions:
     # -- one transaction -----------------------------------------------------------------------
 
     def init(self, name: str, who: str, how: str) -> None:
-        """A producer takes its id; ``bump`` asks for a higher epoch of the one it has."""
+        """Initialise a producer; ``bump`` asks for a higher epoch of its producer id."""
         known = self._producer(name, who)
         fields = {}
         if how == "bump" and known.producer_id >= 0:
@@ -90,7 +90,7 @@ class Transactions:
         )
 
     def put(self, name: str, who: str, topic: str, partition: int) -> None:
-        """A batch of a transaction, whether its partition was added or not."""
+        """Send a batch of a transaction, whether its partition was added or not."""
         self._account.answer(self._put(name, who, topic, partition))
         self._see_offset(topic, partition)
 
@@ -115,7 +115,7 @@ class Transactions:
         return told
 
     def include(self, name: str, who: str, group: str) -> None:
-        """The offsets of a group are to be part of the transaction."""
+        """Add the offsets of a group to the transaction."""
         producer = self._producer(name, who)
         told = self._ask(
             "AddOffsetsToTxn",
@@ -149,7 +149,7 @@ class Transactions:
         self._account.answer(self._account.ask_again(ask, NOT_YET))
 
     def end(self, name: str, who: str, is_commit: bool) -> None:
-        """Commit or abort; the markers are written when the same request is answered again."""
+        """Commit or abort, and repeat the request until the markers are written."""
         self._account.answer(self._end(name, who, is_commit))
         self._account.observe("complete", lambda: self._end(name, who, is_commit))
         self._see_touched(name)
@@ -165,7 +165,7 @@ class Transactions:
         )
 
     def outlast(self, name: str, who: str, topic: str, partition: int) -> None:
-        """A transaction that takes too long: the coordinator aborts it, and fences its producer."""
+        """Let a transaction time out: the coordinator aborts it and fences its producer."""
         self._account.answer(self._init(name, who, _SHORT_MS, {}))
         self._account.answer(self._add(name, who, topic, partition))
         self._account.answer(self._put(name, who, topic, partition))
@@ -174,14 +174,14 @@ class Transactions:
         self._account.observe("late", lambda: self._end(name, who, True))
 
     def _see_touched(self, name: str) -> None:
-        """Markers are everywhere before the next step."""
+        """Wait until all partitions of the transaction have their markers."""
         for topic, partition in sorted(self._touched.pop(name, ())):
             self._see_offset(topic, partition)
 
     # -- what is told of them ------------------------------------------------------------------
 
     def transactions(self) -> None:
-        """The transactions are described and listed (KIP-664)."""
+        """Describe and list the transactions (KIP-664)."""
         names = [self._account.own(name) for name in TRANSACTIONAL_IDS]
 
         def everything() -> dict[str, Any]:
@@ -200,7 +200,7 @@ class Transactions:
         self._account.observe("told", everything)
 
     def producers(self, topic: str, partition: int) -> None:
-        """The producers of a partition are described."""
+        """Describe the producers of a partition."""
 
         def everything() -> Any:
             leader = self._stage.leader(topic, partition)
@@ -210,7 +210,7 @@ class Transactions:
             tree = self._stage.ask(leader, "DescribeProducers", topics=asked)
             for one in tree["topics"][0]["partitions"] if isinstance(tree, dict) else ():
                 for producer in one["activeProducers"]:
-                    del producer["coordinatorEpoch"]  # of a topic that other histories had, too
+                    del producer["coordinatorEpoch"]  # its topic is shared with other histories
             return tree
 
         self._account.observe("told", everything)
@@ -230,7 +230,7 @@ class Transactions:
 
 
 def is_initialised(stage: Any, transactional_id: str) -> bool:
-    """Take the id of a transactional id, which ends what its producers had begun."""
+    """Initialise a producer of a transactional id, which ends its open transaction."""
     broker = stage.leader(STATE)
     if broker < 0:
         return False

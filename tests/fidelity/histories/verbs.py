@@ -1,4 +1,4 @@
-"""Steps that only the judge by Kafka has; the others are those of exploration."""
+"""Steps that only histories judged by Kafka have; the others are those of exploration."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from fakekafka.exploration.step import Step
 __all__ = ["Cancel", "Delete", "Freeze", "History", "Kill", "Resign", "Start", "Stop", "Thaw"]
 
 STATIC_GROUPS = ("s",)
-"""Their members have instance ids, where the release knows them (KIP-345)."""
+"""Groups whose members have instance ids, where the release supports them (KIP-345)."""
 HASTY_GROUPS = ("h",)
-"""They wait no time worth mentioning for members that shall join or sync again."""
+"""Groups with a minimal timeout for members to rejoin or sync."""
 
 History = Sequence[Step[Any]]
 Assignment = tuple[tuple[int, ...], ...]
@@ -40,7 +40,7 @@ class Create(Verb):
 class Expand(Verb):
     topic: str
     assignment: Assignment
-    """Of the partitions that are added."""
+    """Replicas of the partitions that are added."""
 
 
 class Move(Verb):
@@ -50,7 +50,7 @@ class Move(Verb):
 
 
 class Moves(Verb):
-    """Ask for the reassignments that are under way."""
+    """List the reassignments that are under way."""
 
 
 class Elect(Verb):
@@ -63,7 +63,7 @@ class Elect(Verb):
 class Config(Verb):
     topic: str
     change: str
-    """``name=value``; without a value it is deleted."""
+    """``name=value``; an empty value deletes the configuration."""
 
 
 class Produce(Verb):
@@ -120,23 +120,23 @@ class Enter(Verb):
     group: str
     member: str
     is_anew: bool = False
-    """It has forgotten the id that it had."""
+    """True if the member has forgotten its member id."""
 
 
 class Doze(Verb):
-    """Somebody joins and falls silent: the session ends."""
+    """A member joins and sends no heartbeats, so that its session expires."""
 
     group: str
 
 
 class Knock(Verb):
-    """Somebody asks for an id and does not join with it."""
+    """A client asks for a member id and does not join with it."""
 
     group: str
 
 
 class Misfit(Verb):
-    """Somebody joins with another kind of protocol (0) or another protocol (1)."""
+    """A client joins with another protocol type (0) or another protocol (1)."""
 
     group: str
     other: int
@@ -145,7 +145,7 @@ class Misfit(Verb):
 class Sync(Verb):
     group: str
     who: str
-    """``all`` who have joined, the ``leader`` or its ``followers``."""
+    """``all`` joined members, the ``leader`` or the ``followers``."""
 
 
 class Beat(Verb):
@@ -197,12 +197,12 @@ class TransactionLog(Verb):
 
 
 class Init(Verb):
-    """A producer takes the id of a transactional id: one of the two that may have it."""
+    """One of the two producers of a transactional id is initialised."""
 
     name: str
     who: str
     how: str
-    """``new``, or ``bump``: the epoch of the id that it has is to rise (KIP-360)."""
+    """``new``, or ``bump`` to raise the epoch of the producer id (KIP-360)."""
 
 
 class Add(Verb):
@@ -249,7 +249,7 @@ class End(Verb):
 
 
 class Outlast(Verb):
-    """A producer begins a transaction and lets its time run out."""
+    """A producer begins a transaction, which times out."""
 
     name: str
     who: str
@@ -269,7 +269,7 @@ class Producers(Verb):
 
 
 class Quota(Verb):
-    """Set how many bytes a second a user may produce; 0 takes the quota away."""
+    """Set how many bytes a second a user may produce; 0 removes the quota."""
 
     user: str
     value: int
@@ -288,14 +288,14 @@ class Permit(Verb):
 
 
 class Revoke(Verb):
-    """Take back what a user may do with a topic."""
+    """Delete a user's ACLs on a topic."""
 
     topic: str
     user: str
 
 
 class Acls(Verb):
-    """Ask what a user may do."""
+    """Describe a user's ACLs."""
 
     user: str
 

@@ -1,5 +1,4 @@
-"""The next steps that a history may take, by the state of a cluster that its steps themselves
-say."""
+"""Decides which steps a history may take next, by the cluster's state after the steps before."""
 
 from __future__ import annotations
 
@@ -34,16 +33,16 @@ class World:
         self.frozen: set[int] = set()
         self.controller: int | None = FIRST_CONTROLLER
         self.partitions: dict[str, int] = {}
-        """Of topics that were created and not deleted."""
+        """Number of partitions of each topic that was created and not deleted."""
         self.replicas: dict[str, int] = {}
-        """How many each partition of them has."""
+        """Number of replicas of the first partition of each topic."""
 
     @property
     def dead(self) -> set[int]:
         return set(BROKERS) - self.living - self.frozen
 
     def heir(self, without: int | None) -> int | None:
-        """The next controller when a broker goes: the others are held until it is."""
+        """Return the next controller when a broker goes; the others are frozen until it is."""
         return min(self.living - {without}, default=None)
 
     def allows(self, step: Step[Any]) -> bool:
@@ -55,12 +54,12 @@ class World:
             case Kill(broker):
                 return broker in self.living | self.frozen
             case Stop(broker):
-                # A broker that stops gives its session up by itself: two others would race.
+                # A broker that stops closes its session itself: two others would race.
                 return broker in self.living and (
                     broker != self.controller or len(self.living) <= 2
                 )
             case Freeze(broker):
-                # Leaders that know a controller that stands still may ask it on, or not.
+                # Leaders may or may not keep sending requests to a frozen controller.
                 return broker in self.living and (
                     broker != self.controller or self.living == {broker}
                 )
@@ -71,7 +70,7 @@ class World:
         return True
 
     def take(self, step: Step[Any]) -> None:
-        """The state after a step that is allowed."""
+        """Change the state by a step that is allowed."""
         match step:
             case Kill(broker) | Stop(broker) | Freeze(broker):
                 self._lose(broker, frozen=isinstance(step, Freeze))
@@ -102,7 +101,7 @@ class World:
 
 
 def possible(steps: Iterable[Step[Any]]) -> list[Step[Any]]:
-    """The steps that can be carried out after each other; others are left out."""
+    """Return the steps that can be carried out one after the other, without the others."""
     world = World()
     kept = []
     for step in steps:

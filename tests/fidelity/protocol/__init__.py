@@ -1,1 +1,1 @@
-"""A client of our own: the fields of every message of Kafka, and connections that hide nothing."""
+"""A raw client: every field of Kafka's messages, and connections without retries."""

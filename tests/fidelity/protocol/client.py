@@ -1,4 +1,4 @@
-"""A client that hides nothing: one request at a time, no retries, error codes as they come."""
+"""A raw client: one request at a time, without retries, with error codes as received."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ class Closed(Exception):
 
 
 class Line(abc.ABC):
-    """Frames to a broker and back; those given and got are without their size."""
+    """A connection that sends and receives frames, which are passed without their size."""
 
     @abc.abstractmethod
     def send(self, frame: bytes) -> None:
-        """Send one frame; raises ``Closed``."""
+        """Send one frame; raise ``Closed`` if the connection is closed."""
 
     @abc.abstractmethod
     def receive(self, timeout_s: float) -> bytes:
-        """Wait for the next frame; raises ``Closed``."""
+        """Wait for the next frame; raise ``Closed`` if none arrives."""
 
     @abc.abstractmethod
     def has_come(self) -> bool:
-        """Return whether ``receive`` gives a frame, or raises ``Closed``, without waiting."""
+        """Return True if ``receive`` would return, or raise ``Closed``, without waiting."""
 
     @abc.abstractmethod
     def close(self) -> None: ...
@@ -52,14 +52,14 @@ class Client:
         self.send_body(key, version, encode(key, version, fields))
 
     def send_body(self, key: int, version: int, body: bytes) -> None:
-        """The same with a body of bytes, which may be broken."""
+        """Send a request with an encoded body, which may be invalid."""
         self._correlation_id += 1
         start = header(key, version, self._correlation_id, self._client_id)
         self._line.send(start + body)
         self._expected.append((key, version))
 
     def receive_bytes(self, timeout_s: float = _TIMEOUT_S) -> bytes:
-        """The bytes of the next response after its correlation id."""
+        """Return the bytes of the next response after its correlation id."""
         frame = self._line.receive(timeout_s)
         (correlation_id,) = struct.unpack_from(">i", frame)
         wanted = self._correlation_id - len(self._expected) + 1
@@ -68,13 +68,13 @@ class Client:
         return frame[4:]
 
     def receive(self, timeout_s: float = _TIMEOUT_S) -> dict[str, Any]:
-        """The tree of the next response."""
+        """Return the tree of the next response."""
         data = self.receive_bytes(timeout_s)
         key, version = self._expected.pop(0)
         return decode(key, version, data)
 
     def has_answer(self) -> bool:
-        """Return whether ``receive`` has not to wait."""
+        """Return True if ``receive`` need not wait."""
         return self._line.has_come()
 
     def ask(

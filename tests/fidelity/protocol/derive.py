@@ -1,8 +1,8 @@
 """Derives the table of Kafka's messages from a jar of its clients.
 
-The jar carries a description of each request and response for the generator of Kafka's own code.
-What is kept of it is what goes over the wire: names, types and versions. The table of today comes
-from 3.9; print it anew with ``python -m fakekafka.tests.fidelity.protocol.derive JAR``.
+The jar contains the description of each request and response from which Kafka generates code. The
+table keeps the names, types and versions of fields. The current table comes from 3.9; print it
+again with ``python -m fakekafka.tests.fidelity.protocol.derive JAR``.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ AMENDMENTS = (
     (f"{_HEARTBEAT}\trequest", _NEXT, _REGEX + _NEXT),
     ("1\tFetch\tresponse", "..topic\tstring\t0-12\n", "..topic\tstring\t0-12\tnull=0-5\n"),
 )
-"""What the table has beyond that release: message, text and what stands in its place.
+"""Changes of the table from that release: message, text and its replacement.
 
 Version 1 of ConsumerGroupHeartbeat is that of Kafka 4.0. The Scala code of 0.10 reads and writes
 topics without a name.
@@ -34,7 +34,7 @@ topics without a name.
 
 
 def derive(jar: Path) -> str:
-    """The table for all APIs that clients of that release know."""
+    """Return the table of all APIs that clients of that release know."""
     messages: list[tuple[int, str, str]] = []
     with zipfile.ZipFile(jar) as archive:
         for name in archive.namelist():

@@ -1,10 +1,10 @@
-"""Trees of values to bytes and back, by the table of Kafka's messages that the brokers here use.
+"""Encodes trees of values and decodes them, by the table of Kafka's messages.
 
-The judge shares it with them: what the table says is Kafka's own, and kio and kafka-python judge
-what is compiled from it. What is judged here is what brokers do and say.
+The brokers of this project use the same table: its content is Kafka's own, and the codecs compiled
+from it are tested against kio and kafka-python. The fidelity tests check the brokers' behaviour.
 
-A tree is a dict of fields by Kafka's names; uuids are hexadecimal digits. What a request leaves out
-has its default; a response is read to its last byte.
+A tree is a dict of fields by Kafka's names; uuids are hexadecimal digits. Fields that a request
+leaves out have their defaults; a response must be read to its last byte.
 """
 
 from __future__ import annotations
@@ -20,22 +20,22 @@ from fakekafka.wire.kafka.messages.table import Field, includes, message, with_n
 from fakekafka.wire.kafka.messages.varints import tagged_fields
 
 KEYS: Mapping[str, int] = {name: key for key, name in API_NAMES.items()}
-"""Keys by the names of APIs."""
+"""API keys by name."""
 _API_VERSIONS = 18
 
 
 class Malformed(ValueError):
-    """Bytes that are no response by the table."""
+    """The bytes are not a valid response."""
 
 
 def encode(key: int, version: int, tree: Mapping[str, Any]) -> bytes:
-    """The body of a request."""
+    """Return the encoded body of a request."""
     found = message(key, "request")
     return written(found, version, _with_uuids(found.fields, tree, bytes.fromhex))
 
 
 def decode(key: int, version: int, data: bytes) -> dict[str, Any]:
-    """The tree of a response without its size and correlation id."""
+    """Return the tree of a response, given without its size and correlation id."""
     found = with_nulls(message(key, "response"))
     at = 0
     try:

@@ -1,4 +1,4 @@
-"""Records as a producer sends them, and what a consumer reads of those it is given."""
+"""Encodes records as a producer does, and decodes them as a consumer does."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _MAGIC_AT = 16
 _BATCHES = 2
 
 Producer = tuple[int, int, int]
-"""Id, epoch, first sequence number."""
+"""Producer id, epoch and first sequence number."""
 NO_PRODUCER: Producer = (-1, -1, -1)
 
 
@@ -28,7 +28,7 @@ def record_set(
     is_transactional: bool = False,
     key: str | None = None,
 ) -> bytes:
-    """Records in the newest format that a version of Produce takes."""
+    """Return records in the newest format that a version of Produce accepts."""
     raw_key = None if key is None else key.encode()
     if produce_version < _FIRST_OF_BATCHES:
         magic = int(produce_version >= _FIRST_WITH_TIMES)
@@ -50,7 +50,7 @@ def record_set(
 
 
 def read(data: bytes | None) -> list[list[object]]:
-    """Offset and value of each record; a marker of a transaction by what it says."""
+    """Return the offset and value of each record; a transaction marker by its type."""
     if not data or len(data) <= _MAGIC_AT:
         return []
     if data[_MAGIC_AT] < _BATCHES:

@@ -21,7 +21,7 @@ from fakekafka.tests.fidelity.sides.side import ClusterShape
 from fakekafka.tests.support.ports import free_ports
 
 KEEP_VARIABLE = "FAKEKAFKA_FIDELITY_KEEP"
-"""Set to anything: the folders with the brokers' logs stay."""
+"""Environment variable that, if set, keeps the folders with the brokers' logs."""
 
 _START_S = 120.0
 _STOP_S = 60.0
@@ -29,7 +29,7 @@ _ZOOKEEPER_OF = "3.9"
 """The release whose ZooKeeper server is used with every release."""
 
 FAST_START = ("-Xms48m", "-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
-"""Options of Java with which brokers start quickly and use little."""
+"""Options of Java with which brokers start quickly and use little memory."""
 _OLD_JAVA = [
     "-Djava.specification.version=1.8",
     "-Djava.version=1.8.0_300",
@@ -58,11 +58,11 @@ maxSessionTimeout=60000
 
 
 class BrokerFailed(Exception):
-    """A broker does not run."""
+    """A broker ended, or did not start."""
 
 
 class KafkaSide(RealTimeSide):
-    """Kafka itself."""
+    """A cluster of Apache Kafka's own brokers."""
 
     name = "kafka"
 
@@ -73,7 +73,7 @@ class KafkaSide(RealTimeSide):
         own: Mapping[str, str] | None = None,
         java_options: Sequence[str] = FAST_START,
     ) -> None:
-        """``own`` is configuration that only Kafka knows."""
+        """Start the cluster; ``own`` is configuration that only Kafka's brokers get."""
         super().__init__(kafka_version, shape)
         self._own = own or {}
         self._java_options = java_options
@@ -122,18 +122,18 @@ class KafkaSide(RealTimeSide):
 
     @property
     def all_process_ids(self) -> list[int]:
-        """Of ZooKeeper and all brokers."""
+        """Process ids of ZooKeeper and all brokers."""
         return [one.pid for one in (self._zookeeper_process, *self._processes.values())]
 
     def _has_classes(self) -> bool:
-        """Return whether the archive of classes is of these jars: Java ignores one that is not."""
+        """Return True if the archive of classes matches the jars; Java ignores it otherwise."""
         try:
             return self._classes.stat().st_mtime > self._jars.stat().st_mtime
         except FileNotFoundError:
             return False
 
     def _store_classes(self) -> None:
-        """Run a broker once to keep its classes as Java has prepared them: others start faster."""
+        """Run a broker once to archive its loaded classes, so that other brokers start faster."""
         self._classes.unlink(missing_ok=True)
         self.begin_start(1, f"-XX:ArchiveClassesAtExit={self._classes}")
         self.wait_started(1)
@@ -204,7 +204,7 @@ class KafkaSide(RealTimeSide):
         return any(one["nodeId"] == broker for one in told["brokers"])
 
     def last_words(self, broker: int) -> str:
-        """The end of a broker's log."""
+        """Return the end of a broker's log."""
         log = (self.folder / f"broker-{broker}.log").read_text(errors="replace")
         return "\n".join(log.splitlines()[-12:])
 

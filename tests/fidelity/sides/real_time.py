@@ -1,4 +1,4 @@
-"""The common part of the sides that live in real time and have sockets."""
+"""The common part of the sides that run in real time and have sockets."""
 
 from __future__ import annotations
 
@@ -17,16 +17,15 @@ from kazoo.handlers.threading import KazooTimeoutError
 _POLL_S = 0.02
 _SETTLE_S = 90.0
 _PATIENCE_S = 8.0
-"""How long nothing may have changed before something that is expected will not come, on a machine
-that is not busy."""
+"""Time in seconds without changes after which an expected change is given up, without load."""
 _BUSY_AT = 4.0
 
 
 class RealTimeSide(Side):
-    """A cluster that is reached over TCP, as is its ZooKeeper."""
+    """A cluster that is reached over TCP, and its ZooKeeper as well."""
 
     quiet_s = 1.0
-    """How long nothing may have changed for the cluster to have settled."""
+    """Time in seconds without changes after which the cluster has settled."""
 
     def __init__(self, kafka_version: str, shape: ClusterShape) -> None:
         super().__init__(kafka_version, shape)
@@ -120,5 +119,5 @@ class RealTimeSide(Side):
 
 
 def _patience_s() -> float:
-    """Longer where many processes wait for the processors."""
+    """Return the patience in seconds, which is longer under load."""
     return _PATIENCE_S * max(1.0, os.getloadavg()[0] / _BUSY_AT)

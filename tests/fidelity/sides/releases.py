@@ -1,4 +1,4 @@
-"""The releases of Kafka that judge, and where their jars come from."""
+"""The releases of Kafka that are compared with, and the source of their jars."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ HOME_VARIABLE = "FAKEKAFKA_FIDELITY_HOME"
 
 
 class CannotJudge(Exception):
-    """Something is missing that brokers of Kafka need."""
+    """A program or jar that brokers of Kafka need is missing."""
 
 
 @dataclass(frozen=True)
@@ -23,7 +23,7 @@ class Release:
     scala: str
     logging: tuple[str, str, str] = ("org.slf4j", "slf4j-reload4j", "1.7.36")
     needs_old_java: bool = False
-    """It knows nothing of Java 9 and later, and must be told that it runs on Java 8."""
+    """True if the release needs to be told that it runs on Java 8, as it knows no later Java."""
 
 
 RELEASES: dict[str, Release] = {
@@ -34,7 +34,7 @@ RELEASES: dict[str, Release] = {
         "0.10.1.1", "2.12", ("javax.xml.bind", "jaxb-api", "2.3.1"), needs_old_java=True
     ),
 }
-"""By ``kafka_version``: the last release of each line that Maven has."""
+"""Last release of each line that Maven has, by ``kafka_version``."""
 
 _POM = """<project xmlns="http://maven.apache.org/POM/4.0.0"><modelVersion>4.0.0</modelVersion>
 <groupId>fakekafka</groupId><artifactId>kafka-{version}</artifactId><version>1</version>
@@ -48,7 +48,7 @@ _POM = """<project xmlns="http://maven.apache.org/POM/4.0.0"><modelVersion>4.0.0
 
 
 def home() -> Path:
-    """The folder in which the jars stay, outside of the repository."""
+    """Return the folder with the jars, outside of the repository."""
     chosen = os.environ.get(HOME_VARIABLE)
     cache = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
     return Path(chosen) if chosen else Path(cache) / "fakekafka" / "kafka"
@@ -61,7 +61,7 @@ def release(kafka_version: str) -> Release:
 
 
 def jars(kafka_version: str) -> Path:
-    """The folder with the jars of a release; Maven loads them if they are not there yet."""
+    """Return the folder with the jars of a release, which Maven downloads if necessary."""
     wanted = release(kafka_version)
     folder = home() / f"kafka-{wanted.version}"
     if folder.is_dir() and any(folder.glob(f"kafka_*{wanted.version}.jar")):
@@ -91,7 +91,7 @@ def jars(kafka_version: str) -> Path:
 
 
 def missing(kafka_version: str) -> str:
-    """Why brokers and tools of a release cannot run here now; empty if they can."""
+    """Return the reason why brokers and tools of a release cannot run; empty if they can."""
     if shutil.which("java") is None:
         return "java is not on the PATH"
     wanted = release(kafka_version).version

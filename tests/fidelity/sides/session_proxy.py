@@ -1,9 +1,9 @@
-"""Stands between a broker and ZooKeeper, so that the broker's session can be ended at once.
+"""A proxy between a broker and ZooKeeper, which can end the broker's session at once.
 
-A broker that dies or stands still keeps its session until it expires. That takes seconds, and on a
-busy machine a short session expires by itself. So brokers have long sessions, and whoever lets a
-broker die ends its session too: the proxy knows the session's id and password from the answer that
-it passed on, takes the session over and closes it.
+The session of a dead or frozen broker lasts until it expires. That takes seconds, and under load a
+short session also expires by itself. So brokers have long sessions, and the proxy ends the session
+of a broker that is killed: it knows the session's id and password from the response that it passed
+on, takes over the session and closes it.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _PATIENCE_S = 10.0
 
 
 class SessionProxy:
-    """Passes on what one broker and ZooKeeper say to each other."""
+    """Passes on the bytes between one broker and ZooKeeper."""
 
     def __init__(self, zookeeper_port: int) -> None:
         self._zookeeper = ("127.0.0.1", zookeeper_port)
@@ -69,7 +69,7 @@ class SessionProxy:
         source.close()
 
     def _remember(self, answer: bytes) -> None:
-        """Keep id and password of a session; an expired one has the id 0."""
+        """Keep the id and password of a session; the id 0 is that of an expired one."""
         _version, _timeout, session, length = struct.unpack_from(">iiqi", answer)
         if session:
             self._session = (session, answer[20 : 20 + length])

@@ -1,4 +1,4 @@
-"""``Side``: what a scenario can do to a cluster, whoever it is."""
+"""``Side``: what a scenario can do to a cluster, simulated, embedded or of Kafka."""
 
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ CONFIG: Mapping[str, str] = {
     "unclean.leader.election.enable": "false",
     "delete.topic.enable": "true",
 }
-"""What all brokers are configured with on every side; a cluster may change and add."""
+"""Configuration of all brokers on every side; a cluster's shape may override and extend it."""
 
 
 @dataclass(frozen=True)
 class ClusterShape:
-    """Brokers that several scenarios can share."""
+    """Number, racks and configuration of brokers; scenarios of equal shape can share them."""
 
     brokers: int = 3
     config: tuple[tuple[str, str | None], ...] = ()
-    """Over ``CONFIG``; None takes Kafka's default."""
+    """Configuration that overrides ``CONFIG``; None takes Kafka's default."""
     racks: tuple[str, ...] = ("a", "b", "a")
 
     def configuration(self) -> dict[str, str]:
@@ -64,58 +64,58 @@ class Side(abc.ABC):
         self.up: set[int] = set()
         self.frozen: set[int] = set()
         self.expected: Any = None
-        """What a look shall see; a side that lives in real time waits no longer when it does."""
+        """Expected result of a look; a side in real time stops waiting when it sees it."""
         self.disturbed: set[int] = set()
-        """Brokers whose sessions may be new, as they were started or frozen."""
+        """Brokers that were started or frozen, so that their sessions may be new."""
         self.runs = 0
-        """How many histories it has seen, this one included: groups and transactional ids of each
-        have names of their own, as what is known of them stays."""
+        """Number of histories that ran on this side, with the current one. It makes names of groups
+        and transactional ids unique, as brokers keep their state."""
         self.left_open: set[str] = set()
-        """Transactional ids of earlier histories, whose transactions may be under way."""
+        """Transactional ids of earlier histories, whose transactions may still be open."""
 
     # -- brokers -------------------------------------------------------------------------------
 
     @abc.abstractmethod
     def start(self, broker: int) -> str:
-        """Start a broker; gives ``running``, or ``ended`` if it cannot run."""
+        """Start a broker; return ``running``, or ``ended`` if it cannot run."""
 
     @abc.abstractmethod
     def kill(self, broker: int) -> None:
-        """End its process at once."""
+        """Kill the broker's process."""
 
     @abc.abstractmethod
     def stop(self, broker: int) -> None:
-        """Shut it down in order and wait until it has ended."""
+        """Shut the broker down cleanly, and wait until it has ended."""
 
     @abc.abstractmethod
     def freeze(self, broker: int) -> None:
-        """Freeze its process: it stands still."""
+        """Suspend the broker's process."""
 
     @abc.abstractmethod
     def thaw(self, broker: int) -> None:
-        """Thaw its process: it goes on."""
+        """Resume the broker's process."""
 
     def fail_directory(self, broker: int, partition: str) -> None:
         """Break the log directory that holds a partition, as if its disk were gone."""
         raise NotImplementedError(self.name)
 
     def repair_directories(self, broker: int) -> None:
-        """Put failed directories of a broker that does not run in order."""
+        """Repair the failed directories of a broker that does not run."""
         raise NotImplementedError(self.name)
 
     def start_many(self, brokers: Sequence[int]) -> list[str]:
-        """Start brokers, at once where that is faster; gives what ``start`` gives of each."""
+        """Start brokers, together where that is faster; return the result of ``start`` for each."""
         return [self.start(broker) for broker in brokers]
 
     def end_session(self, broker: int) -> None:
-        """End the ZooKeeper session of a broker that is dead or stands still."""
+        """End the ZooKeeper session of a dead or frozen broker."""
         self.wait(lambda: str(broker) not in (self.children("/brokers/ids") or ()), _EXPIRY_S)
 
     # -- connections ---------------------------------------------------------------------------
 
     @abc.abstractmethod
     def line(self, broker: int) -> Line:
-        """A new connection; raises ``Closed``."""
+        """Return a new connection to the broker; raise ``Closed`` if it is refused."""
 
     def connect(self, broker: int) -> Client:
         if broker not in self.up:
@@ -129,19 +129,19 @@ class Side(abc.ABC):
 
     @abc.abstractmethod
     def children(self, path: str) -> list[str] | None:
-        """Their names, sorted; None where there is no znode."""
+        """Return the names of a znode's children, sorted; None if there is no such znode."""
 
     @abc.abstractmethod
     def create_znode(self, path: str, data: bytes, *, sequential: bool = False) -> bool:
-        """Create a persistent znode; False if it is there."""
+        """Create a persistent znode; return False if it exists."""
 
     @abc.abstractmethod
     def set_znode(self, path: str, data: bytes) -> bool:
-        """Replace its data; False if it is not there."""
+        """Replace a znode's data; return False if it does not exist."""
 
     @abc.abstractmethod
     def delete_znode(self, path: str) -> bool:
-        """Delete it; False if it is not there."""
+        """Delete a znode; return False if it does not exist."""
 
     # -- time ----------------------------------------------------------------------------------
 
@@ -153,20 +153,20 @@ class Side(abc.ABC):
 
     @abc.abstractmethod
     def wait(self, condition: Callable[[], object], timeout_s: float) -> bool:
-        """Wait until a condition holds; False if it does not in time."""
+        """Wait until a condition holds; return False on a timeout."""
 
     @abc.abstractmethod
     def settle(self, look: Callable[[], Any]) -> Any:
-        """Wait until nothing changes any more; gives the last look."""
+        """Wait until the result of ``look`` no longer changes, and return it."""
 
     def let_brokers_ask(self) -> None:
-        """Every broker has asked today's controller for something, where that is not so yet.
+        """Make every broker send the current controller a request, unless it has done so before.
 
-        The brokers of Kafka were recorded through many scenarios and had. One that had not would
-        ask the controller that it knew first (NodeToControllerRequestThread).
+        Kafka's brokers had, as they were recorded through many scenarios. A broker that has not
+        would ask the controller that it knew first (NodeToControllerRequestThread).
         """
         return
 
     @abc.abstractmethod
     def close(self) -> None:
-        """End everything."""
+        """End the cluster."""

@@ -1,4 +1,4 @@
-"""A side in virtual time: a scenario of minutes takes milliseconds, the same ones every time."""
+"""A side in virtual time: a scenario of minutes takes milliseconds, and is deterministic."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _POLL_MS = 50
 
 
 class SimulatedSide(EmulatedSide):
-    """``Simulation``."""
+    """A ``Simulation``."""
 
     name = "simulation"
 
@@ -50,10 +50,10 @@ class SimulatedSide(EmulatedSide):
             self.simulation.broker(broker).repair_log_dir(position)
 
     def end_session(self, broker: int) -> None:
-        """The broker is cut off before, as ``SessionProxy`` does it: no watch tells it of the end.
+        """End the session after cutting the broker off, like ``SessionProxy``: no watch reports it.
 
-        A controller that thaws would read the watch first, wait for a new session, and forget the
-        AlterIsr requests that queue up meanwhile without an answer (AlterIsrReceived.preempt).
+        A controller that thaws would otherwise read the watch first, wait for a new session, and
+        drop queued AlterIsr requests without a response (AlterIsrReceived.preempt).
         """
         try:
             owner = self.simulation.zookeeper.stat(f"/brokers/ids/{broker}").ephemeral_owner

@@ -1,7 +1,7 @@
 """Connections into a simulation: the code that serves sockets, without sockets, in virtual time.
 
-A frame goes through the same ``Connection``, codec and gateway as one that came over TCP, so what a
-scenario sees of a simulation is what a client would see of a cluster.
+A frame passes through the same ``Connection``, codec and gateway as a frame over TCP, so a scenario
+on a simulation gets the responses that a client of a cluster would get.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class _VirtualHandle:
 
 
 class VirtualLoop:
-    """The part of an event loop that connections use, by the clock of a simulation."""
+    """The part of an event loop that connections use, on the clock of a simulation."""
 
     def __init__(self, runtime: VirtualRuntime) -> None:
         self._runtime = runtime
@@ -56,7 +56,7 @@ class VirtualLoop:
 
 
 class _NoLog:
-    """Swallows what a listener says of its clients; failures of the emulation are raised."""
+    """Discards a listener's messages about clients, and raises failures of the emulation."""
 
     def log(
         self, level: int, text: str, *arguments: object, exc_info: BaseException | None = None
@@ -85,11 +85,11 @@ class VirtualListener:
         return True
 
     def on_connection_lost(self, connection: Connection) -> None:
-        """Nothing is kept of it."""
+        """Do nothing, as the listener keeps no connections."""
 
 
 class _Transport:
-    """The other end of a connection: keeps what the broker writes."""
+    """The client's end of a connection, which keeps the bytes that the broker writes."""
 
     def __init__(self) -> None:
         self.written = bytearray()
@@ -106,10 +106,10 @@ class _Transport:
             self.written += part
 
     def pause_reading(self) -> None:
-        """Nothing comes by itself."""
+        """Do nothing, as the scenario itself delivers each frame."""
 
     def resume_reading(self) -> None:
-        """Nothing waits."""
+        """Do nothing, as no frame is waiting."""
 
     def close(self) -> None:
         self.is_open = False
@@ -157,7 +157,7 @@ class VirtualLine(Line):
         return frame
 
     def _frame_size(self) -> int | None:
-        """The size of the next whole frame, if it has come."""
+        """Return the size of the next frame if it has arrived whole."""
         written = self._transport.written
         if len(written) < 4:
             return None

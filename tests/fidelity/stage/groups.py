@@ -1,4 +1,4 @@
-"""Members of consumer groups, and where their coordinators are."""
+"""Members of consumer groups, and requests to coordinators."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ def wait_coordinator(stage: Stage, broker: int, group: str = "some group") -> No
 
 
 def coordinator(stage: Stage, broker: int, key: str, kind: int = 0) -> Any:
-    """The answer of a broker about the coordinator of a group (0) or a transactional id (1)."""
+    """Ask a broker for the coordinator of a group (0) or a transactional id (1)."""
     return stage.ask(broker, "FindCoordinator", key=key, keyType=kind)
 
 
 def offsets_of(
     stage: Stage, broker: int, group: str, partitions: Mapping[str, Sequence[int]] | None
 ) -> Any:
-    """OffsetFetch."""
+    """Send OffsetFetch, and return the response."""
     asked = None
     if partitions is not None:
         asked = [{"name": name, "partitionIndexes": list(n)} for name, n in partitions.items()]
@@ -60,7 +60,7 @@ def commit(
     text: str | None = "",
     instance: str | None = None,
 ) -> Any:
-    """OffsetCommit; by default of somebody who is no member."""
+    """Send OffsetCommit, by default from outside the group, and return the response."""
     topics = [
         {
             "name": name,
@@ -93,19 +93,19 @@ class Member:
         self.id = ""
         self.generation = -1
         self.leader = ""
-        """The id of the leader of that generation."""
+        """Id of the leader of the member's generation."""
 
     def move_to(self, broker: int) -> None:
-        """Speak with another coordinator from now on, over a new connection."""
+        """Connect to another coordinator."""
         self._client.close()
         self._client = self._stage.client(broker)
 
     def has_answer(self) -> bool:
-        """Return whether the answer to a request that was begun has come."""
+        """Return True if the response to the pending request has arrived."""
         return self._client.has_answer()
 
     def join(self, **others: Any) -> dict[str, Any]:
-        """Join, and give the response as it is written down."""
+        """Join, and return the response as it is recorded."""
         self.begin_join(**others)
         return self.end_join()
 
@@ -117,14 +117,14 @@ class Member:
         rebalance_ms: int = _REBALANCE_MS,
         metadata: bytes | None = None,
     ) -> None:
-        """Ask to join; an id is taken first where the release wants one (KIP-394)."""
+        """Send JoinGroup; first get a member id where the release requires one (KIP-394)."""
         timeouts_ms = session_ms, rebalance_ms
         if self.has_to_knock():
             self.id = self.knock(protocols, kind, timeouts_ms, metadata)["memberId"]
         self._send_join(protocols, kind, timeouts_ms, metadata)
 
     def has_to_knock(self) -> bool:
-        """Return whether it has to ask for an id before it may join."""
+        """Return True if the member must get an id before it may join."""
         return self._stage.version("JoinGroup") >= 4 and not self.id and self.instance is None
 
     def knock(
@@ -134,7 +134,7 @@ class Member:
         timeouts_ms: tuple[int, int],
         metadata: bytes | None = None,
     ) -> dict[str, Any]:
-        """Ask to join without an id, and give the response as it came."""
+        """Send JoinGroup without a member id, and return the raw response."""
         self._send_join(protocols, kind, timeouts_ms, metadata)
         return self._client.receive()
 
@@ -165,7 +165,7 @@ class Member:
         return found
 
     def take_join(self) -> dict[str, Any]:
-        """The response to a request that was begun, as it came."""
+        """Return the raw response to the pending JoinGroup."""
         tree = self._client.receive(30)
         if not tree["errorCode"]:
             self.id, self.generation = tree["memberId"], tree["generationId"]
@@ -173,7 +173,7 @@ class Member:
         return tree
 
     def begin_sync(self, assignments: Mapping[str, str] | None = None, **others: Any) -> None:
-        """Ask for the assignment; the leader gives those of all."""
+        """Send SyncGroup; the leader sends the assignments of all members."""
         given = [
             {"memberId": member, "assignment": text.encode()}
             for member, text in (assignments or {}).items()
@@ -199,7 +199,7 @@ class Member:
         return self.end_sync()
 
     def heartbeat(self, generation: int | None = None) -> str:
-        """The error, or NONE."""
+        """Send a heartbeat, and return the name of the error, or NONE."""
         fields = {
             "groupId": self.group,
             "generationId": self.generation if generation is None else generation,
@@ -226,7 +226,7 @@ class Member:
 
 
 def ask_until_ready(stage: Stage, broker: int, api: str, **fields: Any) -> Any:
-    """The first response that does not say that the coordinator is not ready yet."""
+    """Return the first response that has no error of a coordinator that is not ready."""
     found: list[Any] = []
 
     def is_ready() -> bool:

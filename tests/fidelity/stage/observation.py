@@ -1,4 +1,4 @@
-"""The view of clients and of a ZooKeeper client on a cluster, as lines that can be compared."""
+"""Observes a cluster through clients and ZooKeeper, as lines that can be compared."""
 
 from __future__ import annotations
 
@@ -15,25 +15,25 @@ from fakekafka.tests.fidelity.stage.spoken import version_of
 ABSENT = "-"
 _AS_STORED = "as stored"
 _FIRST_WITHOUT_CREATION = 4
-"""Version of Metadata that need not create the topics it asks for; before, all are asked for."""
+"""First version of Metadata that need not create topics; older ones are asked for all topics."""
 
 Stored = dict[str, Any]
-"""What ZooKeeper has of a partition."""
+"""The state of a partition in ZooKeeper."""
 
 
 class Observer:
-    """Looks at one cluster from the begin of a scenario on."""
+    """Observes one cluster during a scenario."""
 
     def __init__(self, side: Side) -> None:
         self._side = side
         self.first_controller_epoch = 0
         self.compares_epochs = True
-        """False where chance decides how often the controller moves."""
+        """False where the number of controller elections is left to chance."""
 
     # -- ZooKeeper -----------------------------------------------------------------------------
 
     def json_of(self, path: str) -> Any:
-        """The content of a znode; None where there is none."""
+        """Return the content of a znode; None if it does not exist."""
         found = self._side.znode(path)
         if found is None:
             return None
@@ -54,7 +54,7 @@ class Observer:
         return int(self.json_of("/controller_epoch") or 0)
 
     def state(self, topic: str, partition: int | str) -> dict[str, Any] | None:
-        """Leader, epochs and ISR by the state znode, with its version."""
+        """Return leader, epochs and ISR from the state znode, with its version."""
         found = self._side.znode(f"/brokers/topics/{topic}/partitions/{partition}/state")
         if found is None:
             return None
@@ -77,7 +77,7 @@ class Observer:
     # -- everything ----------------------------------------------------------------------------
 
     def look(self, topics: Sequence[str]) -> dict[str, str]:
-        """The state of the cluster, and of these topics."""
+        """Return the state of the cluster, and of these topics."""
         registered = self.registered()
         seen = {
             "brokers": text(registered),
@@ -100,11 +100,11 @@ class Observer:
         return seen
 
     def leads(self, broker: int, topics: Sequence[str]) -> bool:
-        """Return whether ZooKeeper has the broker as the leader of one of their partitions."""
+        """Return True if the broker leads a partition of the topics according to ZooKeeper."""
         return any(state.get("leader") == broker for state in self._stored(topics).values())
 
     def replicas_catch_up(self, topics: Sequence[str]) -> bool:
-        """Return whether living replicas are outside of an ISR."""
+        """Return True if a living replica is outside the ISR of a partition."""
         living = set(self.registered())
         return any(
             not living.intersection(state["replicas"]) <= set(state["isr"])
@@ -113,8 +113,8 @@ class Observer:
         )
 
     def isrs_are_late(self, topics: Sequence[str]) -> bool:
-        """Return whether leaders keep dead brokers in an ISR, or brokers tell another ISR than
-        stored."""
+        """Return True if an ISR contains dead brokers, or metadata has another ISR than
+        ZooKeeper."""
         living = set(self.registered())
         stored = self._stored(topics)
         led = {name for name, state in stored.items() if state.get("leader", -1) in living}
@@ -128,8 +128,8 @@ class Observer:
         )
 
     def everybody_knows(self, shapes: Mapping[str, int]) -> bool:
-        """Return whether all brokers tell the leaders of topics, with so many partitions, as
-        stored."""
+        """Return True if the metadata of all brokers has the stored leaders of the topics, given
+        with their numbers of partitions."""
         stored = self._stored(list(shapes))
         partitions = [f"{name}-{number}" for name, n in shapes.items() for number in range(n)]
         if any("leader" not in stored.get(partition, ()) for partition in partitions):
@@ -144,7 +144,7 @@ class Observer:
         )
 
     def _stored(self, topics: Sequence[str]) -> dict[str, Stored]:
-        """The state of each partition in ZooKeeper."""
+        """Return the state of each partition in ZooKeeper."""
         found = {}
         for topic in topics:
             node = self.json_of(f"/brokers/topics/{topic}")
@@ -161,7 +161,7 @@ class Observer:
     def _told(
         self, topics: Sequence[str], stored: Mapping[str, Stored], registered: Sequence[int]
     ) -> dict[str, str]:
-        """The words of brokers about topics, where they are more than those of ZooKeeper."""
+        """Return where the brokers' metadata of topics differs from ZooKeeper."""
         told: dict[str, dict[int, str]] = {}
         asked = sorted(self._side.up - self._side.frozen)
         for broker in asked:
@@ -218,7 +218,7 @@ class Observer:
 
 
 def _beside(told: Mapping[str, Any], stored: Mapping[str, Any]) -> str:
-    """The words of metadata about a partition, beside those of ZooKeeper."""
+    """Return how a broker's metadata of a partition differs from ZooKeeper."""
     words: dict[str, Any] = {}
     if told["errorCode"]:
         words["error"] = ErrorCode(told["errorCode"]).name
@@ -236,5 +236,5 @@ def _beside(told: Mapping[str, Any], stored: Mapping[str, Any]) -> str:
 
 
 def plain(words: Mapping[str, Any]) -> str:
-    """Names and values on one line."""
+    """Return names and values on one line."""
     return ", ".join(f"{name} {text(value).strip(chr(34))}" for name, value in words.items())

@@ -1,4 +1,4 @@
-"""The version of each API that a scenario speaks with a release."""
+"""The version of each API that scenarios use with a release."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from fakekafka.protocol.api_versions import VersionRange, release_ranges
 from fakekafka.tests.fidelity.protocol.encoding import KEYS
 
 _MOST: dict[str, int] = {
-    "Fetch": 12,  # later ones know topics by ids, which are drawn at random
+    "Fetch": 12,  # later versions name topics by random ids
     "DeleteTopics": 5,  # likewise
-    "FindCoordinator": 3,  # later ones ask for many at once
+    "FindCoordinator": 3,  # later versions name many keys
     "OffsetFetch": 7,  # likewise
-    "AddPartitionsToTxn": 3,  # later ones are for brokers
-    "CreateTopics": 4,  # later ones describe each topic, which makes long recordings
+    "AddPartitionsToTxn": 3,  # later versions are for brokers
+    "CreateTopics": 4,  # later versions describe each topic, which makes recordings long
     "ApiVersions": 3,
 }
 _OF_0_10: dict[str, int] = {
@@ -33,11 +33,11 @@ _OF_0_10: dict[str, int] = {
     "CreateTopics": 0,
     "DeleteTopics": 0,
 }
-"""What a broker of 0.10.1 offers, where a cluster here offers more to today's clients."""
+"""Highest versions of a broker of 0.10.1, where this project offers more to today's clients."""
 
 
 def broker_ranges(kafka_version: str) -> dict[int, VersionRange]:
-    """The versions of each API that a broker of the release offers, by key."""
+    """Return the versions of each API that a broker of the release offers, by key."""
     offered = release_ranges(kafka_version)
     if kafka_version != "0.10":
         return offered
@@ -46,11 +46,11 @@ def broker_ranges(kafka_version: str) -> dict[int, VersionRange]:
 
 
 class NotOffered(Exception):
-    """The release has no such API."""
+    """The release does not have the API."""
 
 
 def version_of(kafka_version: str, api: str) -> int:
-    """The newest version that release and scenarios speak."""
+    """Return the newest version of an API that both release and scenarios support."""
     if kafka_version == "0.10":
         if api not in _OF_0_10:
             raise NotOffered(f"{api} in {kafka_version}")

@@ -1,4 +1,4 @@
-"""``Stage``: where a scenario acts, and where what it sees is written down."""
+"""``Stage``: carries out the actions of a scenario, and records the results."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from fakekafka.tests.fidelity.stage.spoken import NotOffered, version_of
 Assignment = Sequence[Sequence[int]]
 _ELECTION_S = 3.0
 _CATCHING_UP_S = 6.0
-"""A follower joins the ISR within this time, or it does not join."""
+"""Time in seconds in which a follower joins the ISR, if it does."""
 _NOTIFYING_S = 16.0
-"""Where leaders write the ISR: they find a dead follower in 7.5 s, and tell of it in 7.5 more."""
+"""Time in seconds in which leaders find a dead follower and report the ISR: 7.5 s each."""
 _TIMEOUT_MS = 10_000
 
 
 class Broken(Exception):
-    """The run of a scenario cannot be judged: something did not come in time."""
+    """The run of a scenario cannot be judged, because a step failed."""
 
 
 class Stage:
@@ -35,7 +35,7 @@ class Stage:
         self.kafka_version = side.kafka_version
         self.observer = Observer(side)
         self.topics: list[str] = []
-        """Those that ``look`` shows."""
+        """Topics that ``look`` records."""
         self.steps: list[tuple[str, dict[str, str]]] = []
         self.notes: list[str] = []
         self._names = Names()
@@ -45,7 +45,7 @@ class Stage:
     # -- what is written down ------------------------------------------------------------------
 
     def look(self, label: str, topics: Sequence[str] | None = None) -> dict[str, str]:
-        """Wait until nothing changes any more, and write down the state of the cluster."""
+        """Wait until the cluster has settled, and record its state."""
         shown = self.topics if topics is None else topics
         seen: dict[str, str] = self.side.settle(lambda: self.observer.look(shown))
         if seen != self.side.expected and self.observer.replicas_catch_up(shown):
@@ -59,18 +59,18 @@ class Stage:
         return seen
 
     def write(self, label: str, value: Any) -> None:
-        """Write down an answer, or anything else a scenario found."""
+        """Record a response, or another value that a scenario found."""
         self.steps.append((label, lines(value)))
 
     def normalised(self, tree: Any) -> Any:
         return normalised(self._names, tree)
 
     def note(self, text: str) -> None:
-        """Say that this run cannot be compared."""
+        """Add a reason why this run cannot be compared."""
         self.notes.append(text)
 
     def notice_lost_sessions(self) -> None:
-        """Note brokers that lost their sessions though nobody stopped, started or froze them."""
+        """Note brokers that lost their sessions without being stopped, started or frozen."""
         for broker in self.observer.registered():
             found = self.side.znode(f"/brokers/ids/{broker}")
             if found is None:
@@ -86,7 +86,7 @@ class Stage:
     def ask(
         self, broker: int | None, api: str, version: int | None = None, **fields: Any
     ) -> dict[str, Any] | str:
-        """The response's tree; words where there is none. ``broker`` None is the controller."""
+        """Return the response's tree, or a text if there is none. ``broker`` None: controller."""
         chosen = self.observer.controller() if broker is None else broker
         if chosen is None:
             return "no controller"
@@ -107,13 +107,13 @@ class Stage:
     def request(
         self, label: str, broker: int | None, api: str, version: int | None = None, **fields: Any
     ) -> dict[str, Any] | str:
-        """Ask, and write the response down."""
+        """Send a request, record the response and return it."""
         tree = self.ask(broker, api, version, **fields)
         self.write(label, self.normalised(tree))
         return tree
 
     def client(self, broker: int) -> Client:
-        """A connection that a scenario keeps."""
+        """Return a connection that the scenario keeps open."""
         return self.side.connect(broker)
 
     def version(self, api: str) -> int:
@@ -129,11 +129,11 @@ class Stage:
     # -- brokers -------------------------------------------------------------------------------
 
     def kill(self, broker: int, look: bool = True) -> None:
-        """End a broker's process; go on when ZooKeeper has noticed."""
+        """Kill a broker's process, and wait until its session has ended."""
         self._end(broker, self.side.kill, "killed", look)
 
     def stop(self, broker: int, look: bool = True) -> None:
-        """Shut a broker down in order."""
+        """Shut a broker down cleanly."""
         self._end(broker, self.side.stop, "stopped", look)
 
     def start(self, broker: int, look: bool = True) -> None:
@@ -162,11 +162,11 @@ class Stage:
             self.look(f"thawed {broker}")
 
     def wait_gone(self, broker: int) -> None:
-        """Wait until ZooKeeper knows that it is gone, and as a rule the controller."""
+        """Wait until ZooKeeper, and normally the controller, knows that the broker is gone."""
         observer = self.observer
         self.wait(f"{broker} is gone", lambda: broker not in observer.registered())
         if observer.registered():
-            # A new controller of old releases leaves the state of what nobody can lead as it is.
+            # A new controller of old releases keeps the state of partitions that none can lead.
             self.side.wait(lambda: not observer.leads(broker, self.topics), _ELECTION_S)
 
     def wait(self, what: str, condition: Callable[[], object], timeout_s: float = 30) -> None:
@@ -181,14 +181,14 @@ class Stage:
     def create(
         self, name: str, assignment: Assignment, config: Mapping[str, str] | None = None
     ) -> None:
-        """Create a topic, show it from now on, and wait until it is led and everybody knows."""
+        """Create a topic, include it in looks, and wait until all brokers know its leaders."""
         self.begin_creation(name, assignment, config)
         self.wait_ready({name: len(assignment)})
 
     def begin_creation(
         self, name: str, assignment: Assignment, config: Mapping[str, str] | None = None
     ) -> None:
-        """The same without waiting."""
+        """Create a topic without waiting for its leaders."""
         self.topics.append(name)
         if len({len(replicas) for replicas in assignment}) > 1:
             self._create_uneven(name, assignment, config or {})
@@ -198,7 +198,10 @@ class Stage:
                 raise Broken(f"{name} could not be created: {tree}")
 
     def wait_ready(self, shapes: Mapping[str, int]) -> None:
-        """Wait until topics with so many partitions have leaders that serve, and all tell so."""
+        """Wait until all brokers know the leaders of the topics' partitions, and the leaders serve.
+
+        ``shapes`` has the number of partitions by topic.
+        """
 
         def is_ready() -> bool:
             return self.observer.everybody_knows(shapes) and all(
@@ -220,7 +223,7 @@ class Stage:
         return isinstance(tree, dict) and not tree["topics"][0]["partitions"][0]["errorCode"]
 
     def _create_uneven(self, name: str, assignment: Assignment, config: Mapping[str, str]) -> None:
-        """Partitions with different numbers of replicas, which only znodes can say."""
+        """Create a topic by znode, as its partitions have different numbers of replicas."""
         self.set_config_znode("topics", name, config)
         node: dict[str, Any] = {
             "version": 1,
@@ -229,7 +232,7 @@ class Stage:
         self.side.create_znode(f"/brokers/topics/{name}", as_json(node))
 
     def set_config_znode(self, kind: str, name: str, config: Mapping[str, str]) -> None:
-        """Write a configuration as Kafka's tools do that talk to ZooKeeper, and notify brokers."""
+        """Write a configuration as Kafka's ZooKeeper tools do, and notify brokers."""
         data = as_json({"version": 1, "config": dict(config)})
         path = f"/config/{kind}/{name}"
         if not self.side.set_znode(path, data):
@@ -241,7 +244,7 @@ class Stage:
         return self.ask(None, "DeleteTopics", topicNames=list(names), timeoutMs=_TIMEOUT_MS)
 
     def leader(self, topic: str, partition: int = 0) -> int:
-        """The leader's id; -1 where there is none."""
+        """Return the leader's id; -1 if there is none."""
         state = self.observer.state(topic, partition)
         return -1 if state is None else int(state["leader"])
 
@@ -260,7 +263,7 @@ class Stage:
         key: str | None = None,
         raw: bytes | None = None,
     ) -> Any:
-        """Error and base offset of one batch, sent to the leader unless told otherwise."""
+        """Produce a batch, to the leader by default; return the error and the base offset."""
         target = self.leader(topic, partition) if broker is None else broker
         if target < 0:
             return "no leader"
@@ -290,7 +293,7 @@ class Stage:
         ]
 
     def fetch(self, topic: str, partition: int = 0, offset: int = 0, **others: Any) -> Any:
-        """The records that a consumer gets from the leader, or from the broker named."""
+        """Return the records that a consumer fetches, from the leader by default."""
         asked = {"partition": partition, "fetchOffset": offset, "partitionMaxBytes": 1 << 20}
         asked |= others.pop("of_partition", {})
         limits = {"maxWaitMs": 100, "minBytes": 1, "maxBytes": 1 << 20}
@@ -298,7 +301,7 @@ class Stage:
         return self._ask_about("Fetch", topic, partition, broker, asked, **limits | others)
 
     def offset(self, topic: str, partition: int = 0, timestamp: int = -1, **others: Any) -> Any:
-        """The answer of ListOffsets about one partition."""
+        """Return the answer of ListOffsets about one partition."""
         broker = others.pop("broker", None)
         asked = {"partitionIndex": partition, "timestamp": timestamp, **others}
         return self._ask_about("ListOffsets", topic, partition, broker, asked)
@@ -306,7 +309,7 @@ class Stage:
     def epoch_end(
         self, topic: str, epoch: int, partition: int = 0, *, current: int = -1, **others: Any
     ) -> Any:
-        """The answer of OffsetForLeaderEpoch about one partition."""
+        """Return the answer of OffsetForLeaderEpoch about one partition."""
         if not self.offers("OffsetForLeaderEpoch"):
             return "not offered"
         asked = {"partition": partition, "leaderEpoch": epoch, "currentLeaderEpoch": current}
@@ -316,7 +319,7 @@ class Stage:
     def _ask_about(
         self, api: str, topic: str, partition: int, broker: int | None, asked: Any, **fields: Any
     ) -> Any:
-        """The answer about one partition of its leader, or of the broker named."""
+        """Return the answer about one partition, from its leader by default."""
         target = self.leader(topic, partition) if broker is None else broker
         if target < 0:
             return "no leader"
@@ -340,7 +343,7 @@ def creation(
     replicas: int = -1,
     timeout_ms: int = _TIMEOUT_MS,
 ) -> dict[str, Any]:
-    """The fields of a CreateTopics request for one topic."""
+    """Return the fields of a CreateTopics request for one topic."""
     assigned = [
         {"partitionIndex": number, "brokerIds": list(brokers)}
         for number, brokers in enumerate(assignment or ())
@@ -357,7 +360,7 @@ def creation(
 
 
 def replica(**fields: Any) -> dict[str, Any]:
-    """Fields of a request as a client sends it, which is no replica."""
+    """Return the fields of a request with the replica id of a client."""
     return {"replicaId": -1, **fields}
 
 

@@ -31,18 +31,18 @@ def create_all(stage: Stage) -> None:
 
 
 def write(stage: Stage, label: str) -> None:
-    """A record with each kind of acknowledgement to the first partition of some topics."""
+    """Write a record with each kind of acks to the first partition of some topics."""
     answers = {
         f"{topic} acks {acks}": stage.produce(topic, f"{label} {acks}", acks=acks, timeout_ms=2000)
         for topic in WRITTEN
         for acks in (-1, 1)
     }
     stage.write(f"produce {label}", answers)
-    stage.pass_time(0.7)  # replicas have it all before the next fault
+    stage.pass_time(0.7)  # replicas have all records before the next fault
 
 
 def read(stage: Stage, epochs: int = 8) -> None:
-    """Everything that is in the first partitions, their offsets and the ends of their epochs."""
+    """Record the contents of the first partitions, their offsets and the ends of their epochs."""
     for topic in WRITTEN:
         found = {
             "content": stage.fetch(topic),
