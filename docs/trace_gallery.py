@@ -66,7 +66,7 @@ EXHIBITS: tuple[Exhibit, ...] = (
         "kind == client_ok and why == 'offset 10'",
         (
             Moment("kind == crash", "The leader dies. Its requests break, and pings stop."),
-            Moment("kind == expire", "Only now does ZooKeeper give it up."),
+            Moment("kind == expire", "Only now does its ZooKeeper session expire."),
             Moment(
                 "change broker-3/orders-0/role if new == 'leader'",
                 "The new leader begins epoch 1. Look at *State*: what changed is marked.",

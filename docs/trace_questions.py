@@ -154,7 +154,7 @@ QUESTIONS: tuple[Question, ...] = (
         "waiting_for_a_broker",
         "type == ElectLeadersResponse and kind == deliver",
         ("PREFERRED_LEADER_NOT_AVAILABLE", "expires", "broker-4 is killed"),
-        "The preferred replica is that of broker 4, and broker 4 was dead.",
+        "The preferred replica is on broker 4, which was dead.",
         "election.md#strategies",
     ),
     Question(
@@ -162,7 +162,7 @@ QUESTIONS: tuple[Question, ...] = (
         "waiting_for_a_broker",
         "last change controller-*/gone-0/replica-*/state",
         ("TopicDeletionStopReplicaResponseReceived", "broker-4 starts again"),
-        "Broker 4 has a replica and was dead. It had to come back to delete it.",
+        "Broker 4 has a replica and was dead. The deletion waited until broker 4 returned.",
         "topics.md#deletion",
     ),
     Question(
@@ -170,7 +170,7 @@ QUESTIONS: tuple[Question, ...] = (
         "waiting_for_a_broker",
         "last change broker-3/moved-0/isr",
         ("isr=[3,4]", "fetcher-4-from-2", "LeaderAndIsrRequest", "broker-4 starts again"),
-        "Its new replica is that of broker 4, which was dead, so it could not join the ISR.",
+        "Its new replica is on broker 4, which was dead, so it could not join the ISR.",
         "reassignment.md",
     ),
     Question(
@@ -321,16 +321,16 @@ _HEAD = """\
 
 Why did something happen, and why did it not? `fakekafka trace why` answers with the chain of
 causes in a recorded run, the latest event first. Every line happened before the one above it, and
-led to it. Ask why something did *not* happen at the event at which it happened at last: what led to
-that one had been missing.
+led to it. To find out why something did *not* happen earlier, ask about the event at which it finally
+happened: its cause had been missing.
 
-An error in an answer leads to the change of state for which the broker had to refuse. A message
-that was held back leads to what released it. What a client waited for leads to what made its broker
-the leader.
+An error in an answer leads to the change of state that made the broker refuse the request. A message
+that was held back leads to the event that released it. The wait of a client leads to the event that
+made its broker the leader.
 
 Record a run with the first command of a question, and ask with the second. In Python,
-`trace.why(PLACE)` of [a trace](../guides/traces.md#from-python) gives the events. The lines are
-shorter here: instead of a message's fields they show the leader, role or ISR that it changed.
+`trace.why(POSITION)` of [a trace](../guides/traces.md#from-python) returns the events. The lines are
+shortened here: instead of a message's fields they show the leader, role or ISR that it changed.
 """
 
 
