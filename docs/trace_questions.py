@@ -321,16 +321,16 @@ _HEAD = """\
 
 Why did something happen, and why did it not? `fakekafka trace why` answers with the chain of
 causes in a recorded run, the latest event first. Every line happened before the one above it, and
-led to it. To find out why something did *not* happen earlier, ask about the event at which it finally
-happened: its cause had been missing.
+led to it. To find out why something did *not* happen earlier, ask about the event at which it
+finally happened: its cause had been missing.
 
-An error in an answer leads to the change of state that made the broker refuse the request. A message
-that was held back leads to the event that released it. The wait of a client leads to the event that
-made its broker the leader.
+An error in an answer leads to the change of state that made the broker refuse the request. A
+message that was held back leads to the event that released it. The wait of a client leads to the
+event that made its broker the leader.
 
 Record a run with the first command of a question, and ask with the second. In Python,
-`trace.why(POSITION)` of [a trace](../guides/traces.md#from-python) returns the events. The lines are
-shortened here: instead of a message's fields they show the leader, role or ISR that it changed.
+`trace.why(POSITION)` of [a trace](../guides/traces.md#from-python) returns the events. The lines
+are shortened here: instead of a message's fields they show the leader, role or ISR that it changed.
 """
 
 
