@@ -70,9 +70,10 @@ INDEX = """\
 # Stories
 
 How Kafka lost data or let replicas diverge, and which change fixed it. Each story is a scenario
-file: an ordered script that holds messages back and kills brokers until the dangerous state is there.
-It runs on the whole simulated cluster, with controller, brokers and ZooKeeper. The file specifies
-the log of each replica after every step, and the outcome is taken from the logs at the end.
+file: an ordered script that holds messages back and kills brokers until the dangerous state is
+reached. It runs on the whole simulated cluster, with controller, brokers and ZooKeeper. The file
+specifies the log of each replica after every step, and the outcome is taken from the logs at the
+end.
 
 ```console
 $ fakekafka run examples/scenarios/kip_101_loss.toml --kafka-version 0.10
