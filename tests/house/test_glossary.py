@@ -12,8 +12,6 @@ WORDED_OTHERWISE = {
     "derived release": "what the others do follows from",
     "judged release": "JUDGED",
     "core": "cores",
-    "fall idle": "fall_idle",
-    "let go": "let_go",
 }
 """Word to how its file has it."""
 
