@@ -52,7 +52,7 @@ class TypeOk(Invariant):
 
 
 class LeaderInIsr(Invariant):
-    """Whoever is stored as the leader of a partition is stored in its ISR."""
+    """The stored leader of a partition is in the stored ISR."""
 
     def on_stored(self, where: TopicPartition, stored: Stored, before: Stored | None) -> None:
         if stored.leader not in (NO_LEADER, *stored.isr):
@@ -153,7 +153,7 @@ class StrongIsr(_InSync):
 
 
 class LogMatching(Invariant):
-    """A follower goes on only with a log that is the same as its leader's so far.
+    """A follower appends only if the log that it has so far is the same as its leader's.
 
     The logs are compared when the follower's log grows for the first time after a change of role or
     a truncation of either replica.

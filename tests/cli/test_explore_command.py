@@ -129,7 +129,7 @@ def test_the_promises_are_told(capsys: pytest.CaptureFixture[str]) -> None:
     """By name, with what each means."""
     assert explore("promises") == 0
     told = capsys.readouterr().out
-    assert "LeaderInIsr (all along): Whoever is stored as the leader" in told
+    assert "LeaderInIsr (all along): The stored leader of a partition" in told
     assert "ReplicasIdentical (in the end): All replicas of a partition hold" in told
 
 

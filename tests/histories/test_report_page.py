@@ -43,7 +43,7 @@ def test_a_find_is_told_as_a_story(exploration: ClusterExploration, tmp_path: Pa
     page = page_of(exploration, [finding], tmp_path)
     (story,) = re.findall(r'<article class="known">.*?</article>', page, re.DOTALL)
     for told in (
-        "LogMatching", "goes on only", "in 3 runs: two logs differ at 5", "KIP-101 (loss)",
+        "LogMatching", "appends only if", "in 3 runs: two logs differ at 5", "KIP-101 (loss)",
         '<li class="wait">wait 10</li>\n<li class="done">kill 2</li>',
         "1 faults and actions, made short in 12 runs", "explore replay",
     ):  # fmt: skip
