@@ -9,7 +9,7 @@ from fakekafka.tests.support.paths import ROOT
 ROW = re.compile(r"^\| \*\*(.+?)\*\* \| (.+) \| `(.+?)` \|$", re.MULTILINE)
 PAGE = ROOT / "docs" / "reference" / "glossary.md"
 WORDED_OTHERWISE = {
-    "derived release": "what the others do follows from",
+    "derived release": "the behaviour of the others is derived",
     "judged release": "JUDGED",
     "core": "cores",
 }
