@@ -360,7 +360,7 @@ class Partition:
         own_id = context.broker_id
         known = [replica.broker_id for replica in self.remote_replicas]
         unassigned = tuple(
-            [broker_id for broker_id in self.isr if broker_id not in (own_id, *known)]
+            [broker_id for broker_id in self.isr if broker_id != own_id and broker_id not in known]
         )
         if unassigned and context.behaviour.isr_check_fails_at_no_replica:
             raise KafkaError(

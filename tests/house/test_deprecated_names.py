@@ -40,4 +40,4 @@ def test_an_old_name_that_stayed_too_long_is_found() -> None:
 
 def test_the_policy_is_told_where_what_is_public_is() -> None:
     page = (ROOT / "docs" / "reference" / "api.md").read_text(encoding="utf-8")
-    assert "keeps the old one for two minor releases" in page
+    assert "the old name keeps working for two minor releases" in page

@@ -358,8 +358,8 @@ class Connection(asyncio.BufferedProtocol):
         try:
             header = codec.parse_header(frame)
             request = codec.decode(header.api_key, header.api_version, frame[header.body_offset :])
-        except ClientError as error:
-            self.refuse(str(error))
+        except ClientError as malformed:
+            self.refuse(str(malformed))
             return
         self._requests += 1
         if service.observer is not None:
