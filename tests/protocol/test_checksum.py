@@ -1,4 +1,4 @@
-"""The checksum of batches is the one that Kafka uses, and costs little to load."""
+"""The checksum of batches is the one that Kafka uses, and is cheap to import."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def test_whoever_imports_the_package_too_gets_the_same(before: str) -> None:
 
 
 def test_neither_metadata_nor_a_command_line_is_loaded() -> None:
-    """They take longer to import than all modules of ``protocol``."""
+    """``argparse`` and ``email`` take longer to import than all modules of ``protocol``."""
     told = _printed(_OURS + "print('argparse' in sys.modules, 'email' in sys.modules)")
     assert told.split()[2:] == ["False", "False"]
 

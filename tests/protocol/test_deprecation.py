@@ -1,4 +1,4 @@
-"""Names that go: whoever uses one is told at the line that does."""
+"""Deprecated names, each use of which is reported at the line of the caller."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from fakekafka.protocol.declaring.deprecation import deprecated
 
 
 def test_the_line_of_the_caller_is_told() -> None:
-    """The old name still gives what the new one does."""
+    """The warning names the caller's line, and the old name still returns the new one's value."""
     change = AssignmentChange(7, "lost", 1, ())
     program = compile("\nfound = change.at_ms", "program.py", "exec")
     names: dict[str, Any] = {"change": change}
@@ -26,7 +26,7 @@ def test_the_line_of_the_caller_is_told() -> None:
 
 
 def test_a_function_is_what_it_was() -> None:
-    """With its name, its docstring, and what it takes and gives."""
+    """A deprecated function keeps its name, its docstring, its parameters and its result."""
 
     @deprecated("old is called new now; the old name goes in fakekafka 99.0")
     def old(number: int, *, more: int = 0) -> int:

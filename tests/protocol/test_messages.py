@@ -1,4 +1,4 @@
-"""Messages behave as dataclasses with slots, and cost little to declare."""
+"""Messages behave like dataclasses with slots, and are cheap to declare."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from fakekafka.protocol.values import LeaderAndIsr, assembled, frozen, message
 
 
 def declare(decorator: Any) -> tuple[Any, Any, Any]:
-    """Two classes of fields, one of them derived, and one without any."""
+    """Return a class without fields, one with fields, and one that adds a field to the second."""
 
     @decorator
     class Event:
@@ -40,7 +40,7 @@ def declare(decorator: Any) -> tuple[Any, Any, Any]:
 
 
 def standard(cls: Any) -> Any:
-    """What the standard library makes of a class."""
+    """Make a class a dataclass of the standard library."""
     return dataclasses.dataclass(slots=True, unsafe_hash=True)(cls)
 
 
@@ -81,12 +81,12 @@ def test_a_wrong_argument_of_the_first_instance_is_told() -> None:
 
 
 def test_source_is_compiled_once_for_each_number_of_fields(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The package knows hundreds of messages, and a compilation each would outlast a start."""
+    """The package has hundreds of messages, and compiling each would slow down its start."""
     compiled: list[str] = []
     monkeypatch.setattr(methods, "exec", lambda source, *_: compiled.append(source), raising=False)
     declare(message)
     declare(frozen)
-    assert len(compiled) <= 3  # those that only ``frozen`` has, if nobody declared one before
+    assert len(compiled) <= 3  # sources only of ``frozen``, unless compiled before
 
 
 def test_each_class_has_methods_that_name_it_and_its_fields() -> None:
@@ -107,7 +107,7 @@ def test_a_field_without_default_comes_first() -> None:
 
 @frozen
 class _Limits:
-    """Settings as users hold them."""
+    """Settings of the kind that users create."""
 
     low: int
     high: int = 9
@@ -118,7 +118,7 @@ class _Limits:
 
 
 def test_a_frozen_value_is_checked_and_cannot_be_changed() -> None:
-    """In every program, and not only under the conftest of these tests."""
+    """A frozen value is protected in every program, not only under the conftest of these tests."""
     limits = _Limits(1, high=3)
     with pytest.raises(UsageError, match="low must be at most 3, not 4"):
         _Limits(4, 3)
@@ -138,13 +138,13 @@ def test_a_frozen_value_is_copied_and_pickled() -> None:
 
 @pytest.mark.parametrize("is_recovering", [False, True])
 def test_a_leadership_under_another_version_is_the_same_otherwise(is_recovering: bool) -> None:
-    """The mark of a leader from outside the ISR is kept, too (KIP-704)."""
+    """The mark of a leader elected from outside the ISR is kept (KIP-704)."""
     stored = LeaderAndIsr(1, 4, (1, 2), 7, is_recovering)
     assert stored.with_zk_version(8) == LeaderAndIsr(1, 4, (1, 2), 8, is_recovering)
 
 
 def test_a_message_crosses_to_a_process_that_has_made_none_yet() -> None:
-    """Batches run in processes of their own."""
+    """A process of a batch can receive a message before it has created one itself."""
     begin = "import pickle, sys\nfrom fakekafka.protocol.values import LeaderAndIsr\n"
     made = "LeaderAndIsr(1, 0, (1, 2), 7)"
     sent = _printed(f"{begin}print(pickle.dumps({made}).hex())")
@@ -161,7 +161,7 @@ def _printed(*arguments: str) -> str:
 
 
 def test_an_object_put_together_from_its_fields_may_change_and_equals_itself_alone() -> None:
-    """A message only looks as if it could be changed, and is compared by its fields."""
+    """An assembled object is mutable and is compared by identity, unlike a message."""
 
     @assembled
     class Pair:

@@ -1,4 +1,4 @@
-"""Names of machines and nodes: built and taken apart in one place."""
+"""Names of machines and nodes, which are built and parsed in one place."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from fakekafka.protocol import names
 
 
 def test_names_are_those_that_traces_and_rules_use() -> None:
-    """Recorded traces and scenario files hold them, so they stay as they are."""
+    """The names stay as they are, because recorded traces and scenario files contain them."""
     assert names.broker_name(12) == "broker-12"
     assert names.controller_name(12) == "controller-12"
     assert names.zookeeper_name(1) == "zk-1"
@@ -30,11 +30,11 @@ def test_names_are_those_that_traces_and_rules_use() -> None:
     ],
 )
 def test_a_name_tells_which_broker_it_belongs_to(name: str, broker_id: int | None) -> None:
-    """Brokers and their controllers do; everybody else belongs to none."""
+    """Only the names of brokers and of their controllers belong to a broker."""
     assert names.broker_id_of(name) == broker_id
 
 
 def test_only_controllers_are_controllers() -> None:
-    """The node of a broker's controller, not the broker."""
+    """The node of a broker's controller is a controller, and the broker is not."""
     assert names.is_controller_name(names.controller_name(1))
     assert not names.is_controller_name(names.broker_name(1))

@@ -1,4 +1,4 @@
-"""Record batches: what is built is what Kafka's clients build, and comes back as it went in."""
+"""Record batches: their bytes equal those of Kafka's clients, and records survive a round trip."""
 
 from __future__ import annotations
 
@@ -55,14 +55,14 @@ def test_records_survive_every_codec(codec: str) -> None:
 
 
 def test_a_batch_with_a_gap_ends_with_its_last_record() -> None:
-    """Not after as many offsets as it has records: compaction leaves gaps."""
+    """The last offset is not derived from the number of records, as compaction leaves gaps."""
     (batch,) = parse_batches(build_batch([RECORDS[0], RECORDS[2]]), verify=True)
     assert (batch.last_offset, batch.record_count) == (2, 2)
     assert [record.offset for record in batch.records()] == [0, 2]
 
 
 def test_header_fields_are_readable() -> None:
-    """Every header field has a property that reads what was built."""
+    """Each header field has a property that returns the value the batch was built with."""
     data = build_batch(RECORDS, 0, 7, 42, 3, 100, is_transactional=True)
     batch = RecordBatch.of(data)
     expected = (7, 2, 42, 3, 100, 102, 3, True, False, 1700000000007, len(data))
@@ -129,7 +129,7 @@ def test_a_batch_of_one_has_the_same_bytes_as_any_other_batch(size: int, timesta
 @pytest.mark.parametrize("count", [1, 2, 64, 65, 300])
 @pytest.mark.parametrize("step_ms", [0, 1, 27])
 def test_a_batch_of_small_records_has_the_same_bytes_as_any_other(count: int, step_ms: int) -> None:
-    """Numbers of one byte and of two, for times as well as for offsets."""
+    """Differences of times and of offsets take one byte or two."""
     records = [(None, b"v" * (i % 56), 1767225600123 + i * step_ms, None) for i in range(count)]
     expected = build_batch(
         [
@@ -156,7 +156,7 @@ def test_a_batch_of_small_records_has_the_same_bytes_as_any_other(count: int, st
 def test_a_record_that_is_not_small_is_left_to_the_general_way(
     other: tuple[bytes | None, bytes, int, None],
 ) -> None:
-    """A key, no value, a long value, a time before or long after the first."""
+    """A key, no value, a long value, or a time before or long after the first is not small."""
     plain = (None, b"v", 1000, None)
     assert build_batch_of_small([plain, plain], -1, -1, -1) is not None
     assert build_batch_of_small([plain, other], -1, -1, -1) is None
@@ -164,7 +164,7 @@ def test_a_record_that_is_not_small_is_left_to_the_general_way(
 
 
 def test_offset_and_epoch_are_patched_without_touching_the_checksum() -> None:
-    """A leader moves a batch to its place and the checksum still holds."""
+    """The checksum still holds after a leader has assigned the offset and the leader epoch."""
     moved = RecordBatch.of(with_base_offset(build_batch(RECORDS), 1000, 9))
     assert (
         moved.base_offset,
@@ -176,7 +176,7 @@ def test_offset_and_epoch_are_patched_without_touching_the_checksum() -> None:
 
 
 def test_append_time_is_the_time_of_all_records() -> None:
-    """With the append-time bit set readers use the maximum timestamp for every record."""
+    """If the append-time bit is set, readers use the maximum timestamp for every record."""
     batch = RecordBatch.of(with_timestamps(build_batch(RECORDS), 1, 5555))
     assert batch.is_intact()
     assert {5555} == {record.timestamp for record in batch.records()}
@@ -184,7 +184,7 @@ def test_append_time_is_the_time_of_all_records() -> None:
 
 @pytest.mark.parametrize("is_commit", [True, False])
 def test_control_marker_round_trip(is_commit: bool) -> None:
-    """A marker says whether it commits and by which coordinator epoch."""
+    """A marker says whether it commits, and carries the epoch of its coordinator."""
     batch = RecordBatch.of(build_control_marker(5, 2, is_commit, 8, 99))
     marker = batch.control_marker()
     assert marker is not None
@@ -207,7 +207,7 @@ def test_damage_is_noticed() -> None:
 
 @pytest.mark.parametrize("codec", range(5))
 def test_a_batch_without_records_is_read_whatever_codec_it_names(codec: int) -> None:
-    """Nothing is there to decompress; such a batch is never written with a codec."""
+    """A batch without records has no data to decompress, and is never written with a codec."""
     data = bytearray(build_batch([], compression=codec))
     assert RecordBatch.of(bytes(data)).compression == 0
     data[22] |= codec
@@ -224,7 +224,7 @@ def test_wrong_record_count_is_malformed(count: int) -> None:
 
 
 def test_every_cut_of_a_body_is_malformed() -> None:
-    """No prefix of the records passes for all of them."""
+    """No prefix of the records is mistaken for all of them."""
     data = build_batch(RECORDS)
     for end in range(61, len(data)):
         with pytest.raises(MalformedRecords):
@@ -232,7 +232,7 @@ def test_every_cut_of_a_body_is_malformed() -> None:
 
 
 def test_sequences_wrap() -> None:
-    """After 2147483647 comes 0."""
+    """The sequence number after 2147483647 is 0."""
     assert add_sequence(2147483647, 1) == 0
     assert add_sequence(2147483645, 5) == 2
     assert add_sequence(2147483646, 1) == 2147483647
@@ -241,7 +241,7 @@ def test_sequences_wrap() -> None:
 @pytest.mark.parametrize("codec", [1, 2, 3, 4])
 @pytest.mark.parametrize("payload", [b"", b"nonsense" * 9, b"\x82SNAPPY\0" + b"\xff" * 20])
 def test_garbage_is_a_corrupt_payload(codec: int, payload: bytes) -> None:
-    """No codec fails with anything but ``CorruptPayload``."""
+    """No codec raises anything but ``CorruptPayload``."""
     with contextlib.suppress(compression.CorruptPayload):
         assert compression.decompress(codec, payload) == b""
 
@@ -312,7 +312,7 @@ BOMBS = {
 def test_a_payload_beyond_the_limit_is_refused_before_it_takes_memory(
     what: str, magic: int
 ) -> None:
-    """A few bytes stand for a thousand times as many; no more is allocated than the limit."""
+    """A few bytes may decompress to a thousand times as many; memory stays near the limit."""
     codec, payload = BOMBS[what]
     tracemalloc.start()
     try:
@@ -352,7 +352,7 @@ def test_many_members_are_read_without_copying_the_rest_for_each() -> None:
 
 @pytest.mark.parametrize("codec", [1, 2, 3, 4])
 def test_a_payload_of_just_the_limit_is_read(codec: int) -> None:
-    """Also where the blocks could hold more than they do."""
+    """Data of exactly the limit is accepted, even where the blocks could hold more."""
     data = ZEROS[:LIMIT]
     payload = compression.compress(codec, data)
     assert compression.decompress(codec, payload, limit=LIMIT) == data
@@ -362,7 +362,7 @@ def test_a_payload_of_just_the_limit_is_read(codec: int) -> None:
 
 @pytest.mark.parametrize("codec", [1, 2, 3, 4])
 def test_every_cut_of_a_large_payload_is_corrupt(codec: int) -> None:
-    """The way for payloads that may exceed the limit refuses the same as the short one."""
+    """The code for payloads that may exceed the limit refuses the same as that for small ones."""
     payload = compression.compress(codec, zlib.compress(bytes(range(256)) * 9) * 3)
     for end in range(1, len(payload) - 8, 7):
         with pytest.raises(compression.CorruptPayload):
@@ -370,7 +370,7 @@ def test_every_cut_of_a_large_payload_is_corrupt(codec: int) -> None:
 
 
 def test_a_batch_that_stands_for_too_much_is_not_read() -> None:
-    """Every reader of batches comes by the same limit."""
+    """All readers of batches apply the same limit."""
     payload = compression.compress(1, bytes(compression.DECOMPRESSED_BYTES_MAX + 1))
     data = bytearray(build_batch([], compression=0))
     data[22] |= 1

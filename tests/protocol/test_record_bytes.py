@@ -1,4 +1,4 @@
-"""What is asked of records without decoding them is what the decoded records say."""
+"""What is read from encoded records without decoding them equals what the decoded records say."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def records(seed: int, count: int) -> list[Record]:
 @pytest.mark.parametrize("codec", ["none", "gzip"])
 @pytest.mark.parametrize("seed", range(5))
 def test_marks_and_contents_are_those_of_the_decoded_records(seed: int, codec: str) -> None:
-    """Times, offsets, keys and values, whatever the sizes of their numbers."""
+    """Times, offsets, keys and values are read correctly, whatever the sizes of their numbers."""
     batch = RecordBatch.of(build_batch(records(seed, 90), 7, compression=codec, last_offset=100))
     decoded = batch.records()
     body, position = body_of(batch)
@@ -49,7 +49,7 @@ def test_marks_and_contents_are_those_of_the_decoded_records(seed: int, codec: s
 
 @pytest.mark.parametrize("seed", range(5))
 def test_renumbered_records_differ_in_their_offsets_only(seed: int) -> None:
-    """Byte for byte what an encoder writes for the same records at the offsets 0, 1, 2."""
+    """The bytes equal those of an encoder that writes the same records at the offsets 0, 1, 2."""
     given = records(seed, 90)
     body = bytearray(b"other bytes")
     expected = bytearray()
@@ -61,7 +61,7 @@ def test_renumbered_records_differ_in_their_offsets_only(seed: int) -> None:
 
 @pytest.mark.parametrize("earlier_ms", [5, -70, 1 << 40])
 def test_renumbered_records_may_count_from_another_time(earlier_ms: int) -> None:
-    """Byte for byte what an encoder writes for the same times, seen from a later base."""
+    """The bytes equal those of an encoder that writes the same times relative to a later base."""
     given = records(1, 90)
     body = bytearray(b"other bytes")
     expected = bytearray()
@@ -72,7 +72,7 @@ def test_renumbered_records_may_count_from_another_time(earlier_ms: int) -> None
 
 
 def test_a_time_too_far_from_the_first_is_malformed() -> None:
-    """Timestamps of 64 bits may differ by more than 64 bits say."""
+    """The difference of two timestamps of 64 bits may not fit into 64 bits."""
     body = bytearray()
     for delta in ((1 << 63) - 1, -5):
         write_record(body, Record(0, 0, None, b"v"), 0, delta)
@@ -81,7 +81,7 @@ def test_a_time_too_far_from_the_first_is_malformed() -> None:
 
 
 def test_offsets_of_every_length_are_written() -> None:
-    """One, two, three bytes: 64 and 8192 are the first with more than the ones before."""
+    """Offsets take one, two or three bytes; 64 and 8192 are the first that take one more."""
     body = bytearray()
     for _ in range(9000):
         write_record(body, Record(0, 0, b"k", None), 0, 0)
@@ -90,7 +90,7 @@ def test_offsets_of_every_length_are_written() -> None:
 
 
 def test_records_that_are_missing_are_malformed() -> None:
-    """A stored batch that counts too many is reported, as when it is decoded."""
+    """A stored batch that counts too many records is reported, as when it is decoded."""
     data = build_batch([Record(0, 1, b"k", b"v")])
     for read in (marks, contents):
         with pytest.raises(MalformedRecords):

@@ -1,4 +1,4 @@
-"""The tables of all releases: APIs as brokers advertise them, configurations as declared."""
+"""Tables of all releases: the APIs that brokers advertise, and the declared configurations."""
 
 from __future__ import annotations
 
@@ -48,14 +48,14 @@ BROUGHT_BY_VERSIONS = {
     "unclean_leaders_recover": (56, 1),
     "zstd_compression": (0, 7),
 }
-"""Flags whose KIP came with a version of an API: its key and that version."""
+"""The API key and version that came with the KIP of each flag."""
 
 
 @pytest.mark.parametrize(("flag", "version"), BROUGHT_BY_VERSIONS.items())
 def test_a_flag_switches_where_brokers_first_advertised_its_version(
     flag: str, version: tuple[int, int]
 ) -> None:
-    """The release of a flag was read from Kafka's source; the brokers themselves say the same."""
+    """A flag read from Kafka's source changes in the release that first advertises its version."""
     key, first = version
     advertising = [
         kafka_version
@@ -67,7 +67,7 @@ def test_a_flag_switches_where_brokers_first_advertised_its_version(
 
 
 def test_no_release_takes_back_a_version() -> None:
-    """From release to release APIs and versions are added; none goes before 4.0."""
+    """Each release adds APIs and versions; none is removed before 4.0."""
     for older, newer in pairwise(KAFKA_VERSIONS):
         before, after = release_ranges(older), release_ranges(newer)
         assert before.keys() <= after.keys()
@@ -76,7 +76,7 @@ def test_no_release_takes_back_a_version() -> None:
 
 @pytest.mark.parametrize("version", KAFKA_VERSIONS)
 def test_every_default_of_a_release_passes_its_own_check(version: str) -> None:
-    """What is heeded has a value in every release, be it from one that has the name."""
+    """A configuration in use has a default in every release, if need be that of another release."""
     found = definitions(version)
     assert tuple(found) == NAMES
     for known in found.values():
@@ -99,7 +99,7 @@ def test_every_default_of_a_release_passes_its_own_check(version: str) -> None:
 def test_a_default_changes_with_its_release(
     name: str, older: tuple[str, object], newer: tuple[str, object]
 ) -> None:
-    """KIP-537, KIP-186 and others (docs/kafka/releases.md#defaults)."""
+    """Defaults changed with KIP-537, KIP-186 and others (docs/kafka/releases.md#defaults)."""
     for version, value in (older, newer):
         assert BrokerConfig(kafka_version=version)[name] == value
 
@@ -110,7 +110,7 @@ def test_a_topic_takes_its_default_from_the_brokers_release() -> None:
 
 
 def test_a_value_is_checked_as_its_release_does() -> None:
-    """An interval of no message may be set until 3.2, and is refused since."""
+    """A flush interval of 0 messages may be set up to 3.2, and is refused since 3.3."""
     definitions("3.2")["flush.messages"].parse("0")
     with pytest.raises(ConfigException, match="Value must be at least 1"):
         definitions("3.3")["flush.messages"].parse("0")
@@ -124,7 +124,7 @@ def test_each_release_knows_the_message_formats_up_to_its_own() -> None:
 
 
 def test_what_a_release_does_not_have_is_as_in_the_next_that_does() -> None:
-    """Code may ask any release for what it heeds; only the description leaves it out."""
+    """Code may ask any release for a configuration in use; only the description leaves it out."""
     name = "producer.id.expiration.ms"
     assert name not in release_configs("2.4").broker
     assert declared("2.4", {name}) == declared("3.9", {name})
@@ -133,7 +133,7 @@ def test_what_a_release_does_not_have_is_as_in_the_next_that_does() -> None:
 
 
 def test_another_name_of_a_release_is_that_release() -> None:
-    """Kafka's documents speak of 0.10.1 and 0.11."""
+    """Kafka's documents call these releases 0.10.1 and 0.11."""
     assert behaviour("0.10.1").kafka_version == "0.10"
     assert BrokerConfig(kafka_version="0.11").kafka_version == "0.11.0"
     assert release_ranges("0.10.1") == release_ranges("0.10")

@@ -1,4 +1,4 @@
-"""The declarations of flags: what they say of each release, and that sources agree."""
+"""Declarations of flags: their values in each release, and the agreement of their sources."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def _numbers(release: str) -> list[int]:
 
 
 def _told(flag: Flag, release: str) -> Any:
-    """The value in a release, by the changes that the documents tell."""
+    """Return the flag's value in a release according to the changes that the documents list."""
     past = [c.value for c in flag.changes if _numbers(c.release) <= _numbers(release)]
     return past[-1] if past else None
 
@@ -33,12 +33,12 @@ def test_all_flags_are_told_in_the_documents() -> None:
 
 @pytest.mark.parametrize("version", KAFKA_VERSIONS)
 def test_the_documents_tell_what_the_flags_are(version: str) -> None:
-    """The changes that are read from the source lead to the values that brokers ask for."""
+    """The changes read from the source lead to the values that brokers use."""
     flags, exactly = behaviour(version), Release(version).exactly
     wrong = []
     for flag in FLAGS:
         value, told = getattr(flags, flag.name), _told(flag, exactly)
-        if told is None:  # it is older than all changes of the flag
+        if told is None:  # the release is older than all changes of the flag
             first = flag.changes[0].value
             told = not first if isinstance(first, bool) else value
         if value != told:
@@ -62,7 +62,7 @@ def test_changes_of_a_flag_are_in_the_order_of_releases() -> None:
 
 
 def test_flags_of_one_source_change_together() -> None:
-    """A KIP or an issue came with one release: whoever moves a flag has to move the others."""
+    """A KIP or an issue came with one release, so all of its flags change in the same one."""
     releases: dict[str, set[str]] = {}
     for flag in FLAGS:
         for change in flag.changes:
@@ -72,7 +72,7 @@ def test_flags_of_one_source_change_together() -> None:
 
 
 def test_a_release_with_bug_fixes_counts_as_one() -> None:
-    """1.1 is 1.1.1 here, which has what 1.0.2 got; 2.8 is 2.8.2, so a sync times out."""
+    """1.1 stands for 1.1.1, which has the fixes of 1.0.2; 2.8 is 2.8.2, whose syncs time out."""
     assert Release("1.1").since("1.0.2")
     assert Release("2.8").since("2.8.1")
     assert Release("0.10").before("0.10.2")
@@ -81,7 +81,7 @@ def test_a_release_with_bug_fixes_counts_as_one() -> None:
 
 
 def test_flags_are_shared_unless_some_are_replaced() -> None:
-    """What one test asks "what if" changes nothing for the next."""
+    """Flags replaced for one test do not change those of the next."""
     assert behaviour("2.8") is behaviour("2.8")
     other = behaviour("2.8", truncation="leader_epoch", alter_isr=False)
     assert (other.truncation, other.alter_isr, other.kafka_version) == (
@@ -104,7 +104,7 @@ def test_a_flag_that_does_not_exist_is_refused() -> None:
     ["True", "since('2.1', 'KIP-1') if x else y", "steps(1, {'2.1': 2, '2.2': 3}, 'KIP-1')"],
 )
 def test_what_is_no_declaration_of_a_flag_is_not_read(value: str) -> None:
-    """A page must not leave out what it cannot read."""
+    """An unreadable declaration is an error, because a page must not leave it out."""
     text = f"class A:\n    def __init__(self):\n        # -- one\n        self.flag = {value}\n"
     with pytest.raises(ValueError):  # noqa: PT011 (Python's own where a source is missing)
         declared_flags(text)

@@ -39,7 +39,7 @@ MOVING = {1: ReplicaAssignment((2,)), 0: ReplicaAssignment((1, 2)).reassign_to((
     ],
 )
 def test_paths(path: str, expected: str) -> None:
-    """Every path of the reference's table."""
+    """Each path equals that of the reference's table."""
     assert path == expected
 
 
@@ -118,7 +118,7 @@ def test_paths(path: str, expected: str) -> None:
     ],
 )
 def test_payloads(payload: bytes, expected: str) -> None:
-    """CP-189, CP-190, CP-201: compact JSON in the reference's order of keys."""
+    """CP-189, CP-190, CP-201: payloads are compact JSON with keys in the reference's order."""
     assert payload.decode() == expected
 
 
@@ -140,12 +140,12 @@ def test_payloads(payload: bytes, expected: str) -> None:
     ],
 )
 def test_broker_payloads_by_version(version: int, expected: str) -> None:
-    """v1 host and port only, v2 endpoints, v4 listener map."""
+    """Version 1 has host and port, version 2 adds endpoints, and version 4 the listener map."""
     assert znode_payloads.encode_broker(BOTH, 5, version).decode() == expected
 
 
 def test_a_broker_without_plaintext_has_no_host() -> None:
-    """Host null, port -1; v3 knows the rack, v5 features."""
+    """The host is null and the port -1; version 3 adds the rack, and version 5 the features."""
     assert znode_payloads.encode_broker(SSL_ONLY, 5).decode() == (
         '{"version":5,"host":null,"port":-1,"endpoints":["PUBLIC://h:9093"],"jmx_port":-1,'
         '"timestamp":"5","rack":"r1","listener_security_protocol_map":{"PUBLIC":"SSL"},'
@@ -159,14 +159,14 @@ def test_a_broker_without_plaintext_has_no_host() -> None:
 
 @pytest.mark.parametrize("version", [1, 2, 3, 4, 5])
 def test_brokers_of_every_version_are_read(version: int) -> None:
-    """As far as the version could say it."""
+    """A registration is read as far as its version could express it."""
     read = znode_payloads.decode_broker(7, znode_payloads.encode_broker(BOTH, 5, version))
     assert read == (BrokerInfo(7, (EndPoint("p", 9092),)) if version == 1 else BOTH)
     assert znode_payloads.decode_broker(7, znode_payloads.encode_broker(SSL_ONLY, 5)) == SSL_ONLY
 
 
 def test_ipv6_hosts_survive() -> None:
-    """They are written in brackets."""
+    """IPv6 addresses are written in brackets."""
     broker = BrokerInfo(1, (EndPoint("::1", 9092),))
     payload = znode_payloads.encode_broker(broker, 5)
     assert b"PLAINTEXT://[::1]:9092" in payload
@@ -175,7 +175,7 @@ def test_ipv6_hosts_survive() -> None:
 
 @pytest.mark.parametrize("payload", [None, b"", b"x", b'{"version":0}', b"[]"])
 def test_a_broken_registration_is_refused(payload: bytes | None) -> None:
-    """Version below 1 included."""
+    """A registration of a version below 1 is refused, too."""
     with pytest.raises(ValueError, match="broker 7 registered"):
         znode_payloads.decode_broker(7, payload)
 
@@ -191,12 +191,12 @@ def test_topics_of_every_version_are_read(version: int) -> None:
 
 @pytest.mark.parametrize("payload", [None, b"", b"not json", b"{}"])
 def test_an_unreadable_topic_has_no_partitions(payload: bytes | None) -> None:
-    """Such as one made by hand."""
+    """A payload written by hand, for example, may be unreadable."""
     assert znode_payloads.decode_topic(payload) == znode_payloads.TopicAssignment(())
 
 
 def test_leadership_carries_the_nodes_version() -> None:
-    """An empty node is no leadership."""
+    """The version is that of the znode; an empty znode has no leadership."""
     value = LeaderIsrAndControllerEpoch(LeaderAndIsr(1, 2, (1, 3), 8), 4)
     payload = znode_payloads.encode_partition_state(value.leader_and_isr, 4)
     assert znode_payloads.decode_partition_state(payload, 8) == value
@@ -212,7 +212,7 @@ def test_leadership_carries_the_nodes_version() -> None:
     ],
 )
 def test_config_changes_of_both_versions_are_read(payload: bytes, path: str) -> None:
-    """CP-201."""
+    """CP-201: notifications of both versions are read."""
     assert znode_payloads.decode_config_change(payload) == path
 
 
@@ -235,13 +235,15 @@ MALFORMED: list[tuple[Callable[[bytes | None], Any], bytes | None]] = [
 def test_malformed_payloads_are_refused(
     decode: Callable[[bytes | None], Any], payload: bytes | None
 ) -> None:
-    """Where Kafka refuses them too."""
+    """Payloads that Kafka refuses are refused."""
     with pytest.raises(ValueError, match=r"malformed|Expecting"):
         decode(payload)
 
 
 def test_small_payloads_are_read_back() -> None:
-    """Controller, epoch, cluster id, configuration, events, producer ids, features."""
+    """Payloads of controllers, epochs, cluster ids, configurations, events, producer ids and
+    features are read back.
+    """
     assert znode_payloads.decode_controller(znode_payloads.encode_controller(3, 1)) == 3
     assert znode_payloads.decode_controller(None) is None
     assert znode_payloads.decode_controller_epoch(znode_payloads.encode_controller_epoch(7)) == 7
@@ -262,7 +264,7 @@ def test_small_payloads_are_read_back() -> None:
 
 
 def test_partition_lists_name_each_partition_once() -> None:
-    """In order; nothing for an empty or broken node."""
+    """Partitions come back in order, and an empty or broken znode lists none."""
     payload = znode_payloads.encode_partition_list([TP, TopicPartition("a", 0), TP])
     assert znode_payloads.decode_partition_list(payload) == [TP, TopicPartition("a", 0)]
     assert znode_payloads.decode_partition_list(None) == []
@@ -286,7 +288,7 @@ def test_any_reassignment_is_read_back(reassignment: dict[TopicPartition, Any]) 
 def test_any_leadership_is_read_back(
     leader: int, epoch: int, isr: tuple[int, ...], version: int
 ) -> None:
-    """The version is the node's, not the payload's."""
+    """The version is the znode's, and no part of the payload."""
     value = LeaderIsrAndControllerEpoch(LeaderAndIsr(leader, epoch, isr, version), 5)
     payload = znode_payloads.encode_partition_state(value.leader_and_isr, 5)
     assert znode_payloads.decode_partition_state(payload, version) == value
