@@ -1,4 +1,4 @@
-"""A network of programs, and suites of pytest."""
+"""Fixtures for a network of programs and for suites of pytest."""
 
 from __future__ import annotations
 

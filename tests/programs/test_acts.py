@@ -1,4 +1,4 @@
-"""What programs do, each act with the place in the code that did it."""
+"""Acts of programs, each with the place in the code that caused it."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ async def wait_twice() -> None:
 
 
 def test_an_act_has_its_time_and_the_line_that_awaits_it() -> None:
-    """Of the program's own code, not of asyncio's."""
+    """The line is in the program's own code, not in asyncio's."""
     told = [(act.time_us, act.what, act.place) for act in acts_of(wait_twice)]
     assert told[0] == (0, "waits until 0.500000 s", line_of(wait_twice, 1))
     assert (500_001, "waits until 10.500001 s", line_of(wait_twice, 2)) in told
@@ -54,7 +54,7 @@ async def talk() -> None:
 
 
 def test_what_goes_over_a_connection_is_an_act() -> None:
-    """It tells how many bytes there are, and a checksum tells what they are."""
+    """The act says how many bytes are sent, and a checksum identifies them."""
     connects, sends, closes = acts_of(talk, echo)
     assert (connects.what, connects.place) == ("connects to other-0:7", line_of(talk, 1))
     assert (sends.what, sends.place) == ("sends 5 bytes to other-0:7", line_of(talk, 2))
@@ -64,7 +64,7 @@ def test_what_goes_over_a_connection_is_an_act() -> None:
 
 
 async def queue_of_library() -> None:
-    """Let code act that lies where libraries are installed."""
+    """Run code that lies where libraries are installed."""
     source = "import asyncio\nasync def library():\n    await asyncio.sleep(1)\n"
     names: dict[str, Any] = {}
     exec(compile(source, f"{sys.prefix}/lib/site-packages/library.py", "exec"), names)
@@ -73,7 +73,7 @@ async def queue_of_library() -> None:
 
 
 def test_of_an_act_of_a_library_there_is_told_where_the_programs_own_code_waits() -> None:
-    """By task."""
+    """An act of a library is reported with the line at which each task of the program waits."""
     (waits,) = acts_of(queue_of_library)
     library = f"{sys.prefix}/lib/site-packages/library.py:3 in library"
     assert waits.place == (
@@ -83,7 +83,7 @@ def test_of_an_act_of_a_library_there_is_told_where_the_programs_own_code_waits(
 
 
 def test_coroutines_begin_in_the_order_in_which_they_are_given() -> None:
-    """``asyncio.as_completed`` puts them into a set, and the hash of one is its address."""
+    """``asyncio.as_completed`` keeps coroutines in a set, whose order depends on addresses."""
     begun: list[int] = []
 
     async def begin(number: int) -> int:

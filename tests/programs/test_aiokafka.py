@@ -1,4 +1,4 @@
-"""Unmodified aiokafka in virtual time: produces, consumes in a group, and has transactions."""
+"""Unmodified aiokafka in virtual time: producers, consumer groups and transactions."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def values(simulation: Simulation, topic: str) -> list[int]:
 
 
 def test_every_record_survives_the_death_of_a_leader(simulation: Simulation) -> None:
-    """Under Kafka's defaults: the session takes 18 virtual seconds to expire."""
+    """Under Kafka's defaults, the leader's session takes 18 virtual seconds to expire."""
     producer = simulation.program(produce, 50, name="producer")
     simulation.run_for(2000)
     simulation.broker("leader:orders-0").kill()
@@ -37,7 +37,7 @@ def test_every_record_survives_the_death_of_a_leader(simulation: Simulation) -> 
 
 
 def test_every_record_survives_the_loss_of_a_leaders_power(simulation: Simulation) -> None:
-    """Its connections fall silent, so the client finds out by its timeout."""
+    """The leader's connections fall silent, so the client notices by its timeout."""
     producer = simulation.program(produce, 50, name="producer")
     simulation.run_for(2000)
     leader = simulation.broker("leader:orders-0")
@@ -49,7 +49,7 @@ def test_every_record_survives_the_loss_of_a_leaders_power(simulation: Simulatio
 
 
 def test_a_group_goes_on_without_a_worker_that_was_killed(simulation: Simulation) -> None:
-    """The other takes over its partitions when its session has expired."""
+    """The other worker takes over the partitions when the session of the killed one has expired."""
     seen: list[tuple[str, int]] = []
     workers = [simulation.program(consume, seen, name, name=name) for name in ("w1", "w2")]
     simulation.wait_for_group("workers", members=2, timeout_s=30)
@@ -64,7 +64,7 @@ def test_a_group_goes_on_without_a_worker_that_was_killed(simulation: Simulation
 
 
 def test_transactions_copy_exactly_once(simulation: Simulation) -> None:
-    """Although the leader of a partition dies between them."""
+    """Records are copied exactly once although the leader of a partition dies."""
     simulation.program(produce, 30, 0.05, name="producer").result()
     copier = simulation.program(transform, 30, name="copier")
     simulation.run_for(500)
@@ -76,7 +76,7 @@ def test_transactions_copy_exactly_once(simulation: Simulation) -> None:
 def test_a_program_that_is_cut_off_goes_on_when_the_network_is_mended(
     simulation: Simulation,
 ) -> None:
-    """Nothing it sent is lost or doubled."""
+    """No record that the program sent is lost or duplicated."""
     producer = simulation.program(produce, 30, name="producer")
     simulation.run_for(1500)
     producer.isolate()
@@ -88,7 +88,7 @@ def test_a_program_that_is_cut_off_goes_on_when_the_network_is_mended(
 
 
 def test_requests_of_a_program_have_its_name_in_the_trace(simulation: Simulation) -> None:
-    """As client of its operations, and as sender of its messages."""
+    """The program's name is the client of operations and the sender of messages."""
     simulation.program(produce, 1, name="payments").result()
     operations = [event for event in simulation.events if event.kind == "client_invoke"]
     assert {event.actor for event in operations} == {"payments"}
@@ -116,9 +116,10 @@ with Simulation(3, seed=7, topics={"orders": 3}, racks=["a", "b", "c"]) as simul
 @pytest.mark.slow
 @pytest.mark.parametrize("no_extensions", ["", "1"], ids=["C", "Python"])
 def test_runs_of_one_seed_are_equal_under_one_hash_seed(no_extensions: str) -> None:
-    """In several processes, as aiokafka's sets of strings follow the hash seed.
+    """Runs in several processes are equal under one hash seed, which orders aiokafka's sets of
+    strings.
 
-    With its C extension, too, which has its own way to the system's clock.
+    This includes aiokafka's C extension, which reads the system's clock in a way of its own.
     """
     environment = {**os.environ, "PYTHONHASHSEED": "5", "AIOKAFKA_NO_EXTENSIONS": no_extensions}
     fingerprints = []

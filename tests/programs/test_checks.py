@@ -1,4 +1,4 @@
-"""Checks of programs: what they find, and how they tell it."""
+"""Checks of programs: which problems they find, and how they report them."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def charge(simulation: Simulation, *numbers: Any) -> list[int | None]:
 
 
 def test_work_that_is_right_has_no_problems(simulation: Simulation) -> None:
-    """Whatever other notes there are."""
+    """Work that is right has no problems, whatever other notes there are."""
     charge(simulation, 1, 0, 2, 3, 4, 5)
     simulation.note("refunded", order=7)
     done = work(simulation)
@@ -53,7 +53,7 @@ def test_work_that_is_right_has_no_problems(simulation: Simulation) -> None:
 
 
 def test_a_record_that_was_never_processed_is_named(simulation: Simulation) -> None:
-    """With its place."""
+    """A record that was never processed is reported with its partition and offset."""
     charge(simulation, 0, 1, 2, 4, 5)
     assert work(simulation).every_input_processed().problems == (
         "order 3 (orders-1, offset 1) was never charged",
@@ -61,7 +61,7 @@ def test_a_record_that_was_never_processed_is_named(simulation: Simulation) -> N
 
 
 def test_a_record_that_was_processed_twice_is_named(simulation: Simulation) -> None:
-    """With both rows of the trace."""
+    """A record that was processed twice is reported with both rows of the trace."""
     first, second = charge(simulation, 4, 4)
     (problem,) = work(simulation).none_processed_twice().problems
     assert problem.startswith("order 4 (orders-0, offset 2) was charged 2 times: by scenario at ")
@@ -70,7 +70,7 @@ def test_a_record_that_was_processed_twice_is_named(simulation: Simulation) -> N
 
 
 def test_what_is_in_no_record_is_named(simulation: Simulation) -> None:
-    """With the row of the trace."""
+    """Work on something that is in no record is reported with its row of the trace."""
     (event,) = charge(simulation, 99)
     (problem,) = work(simulation).none_invented().problems
     assert problem.startswith("order 99 was charged by scenario at ")
@@ -78,7 +78,7 @@ def test_what_is_in_no_record_is_named(simulation: Simulation) -> None:
 
 
 def test_records_of_one_key_out_of_order_are_named(simulation: Simulation) -> None:
-    """Those of different keys may come in any order; a repetition is no new order."""
+    """Records of different keys may come in any order, and repetitions do not count."""
     charge(simulation, 1, 2, 0, 3, 4, 5, 1)
     (problem,) = work(simulation).order_by_key_kept().problems
     assert problem.startswith("of key b'even' order 2 (orders-0, offset 1) was charged by scenario")
@@ -86,7 +86,7 @@ def test_records_of_one_key_out_of_order_are_named(simulation: Simulation) -> No
 
 
 def test_records_can_be_identified_by_something_else(simulation: Simulation) -> None:
-    """Such as their places."""
+    """Records can be identified by their partition and offset, for example."""
     for place in ("0/0", "0/1", "0/2", "1/0", "1/1", "1/2"):
         simulation.note("seen", place=place)
     seen = checks.Work(
@@ -100,7 +100,7 @@ def test_records_can_be_identified_by_something_else(simulation: Simulation) -> 
 
 
 def test_a_note_without_the_value_is_refused(simulation: Simulation) -> None:
-    """It names the note and what it has."""
+    """The error names the note and the values that it has."""
     simulation.note("charged", amount=5)
     with pytest.raises(UsageError, match=r"'charged amount=5' of scenario has no value 'order'"):
         work(simulation)
@@ -125,7 +125,7 @@ async def hasty(simulation: Simulation) -> None:
 
 
 def test_an_offset_that_was_committed_before_the_work_is_named(simulation: Simulation) -> None:
-    """With who committed it, and when the work was done."""
+    """The problem says which program committed the offset, and when the work was done."""
     simulation.program(hasty, simulation, name="worker")
     notes = simulation.wait_for_note("charged", count=6)
     assert {note.program for note in notes} == {"worker"}
@@ -135,7 +135,7 @@ def test_an_offset_that_was_committed_before_the_work_is_named(simulation: Simul
 
 
 def test_commits_after_the_work_are_right(simulation: Simulation) -> None:
-    """And a record that nobody processed is told with who committed past it."""
+    """An unprocessed record is reported with the program that committed past it."""
     seen: list[tuple[str, int]] = []
     simulation.program(consume, seen, "w", name="worker")
     simulation.wait_until(lambda: len(seen) == 6, 60)
@@ -147,7 +147,7 @@ def test_commits_after_the_work_are_right(simulation: Simulation) -> None:
 
 
 def test_a_note_that_does_not_come_is_told_with_the_last_ones(simulation: Simulation) -> None:
-    """Who waits for the wrong one sees what there was."""
+    """The error shows the last notes, which helps a reader who waits for the wrong one."""
     charge(simulation, 1)
     with pytest.raises(WaitTimeout) as failure:
         simulation.wait_for_note("refunded", timeout_s=1)
@@ -157,7 +157,7 @@ def test_a_note_that_does_not_come_is_told_with_the_last_ones(simulation: Simula
 
 
 def test_notes_can_be_asked_and_waited_for(simulation: Simulation) -> None:
-    """By their text and by some of their values."""
+    """Notes can be found and awaited by their text and by some of their values."""
 
     async def main() -> None:
 
@@ -176,7 +176,7 @@ def test_notes_can_be_asked_and_waited_for(simulation: Simulation) -> None:
 
 
 def test_what_no_note_and_no_topic_tells_is_refused(simulation: Simulation) -> None:
-    """One of the two tells of the work, and commits are those of a group."""
+    """Work needs a note or an output topic, and a check of commits needs a group."""
     with pytest.raises(UsageError, match="Work needs a note or an output topic"):
         checks.Work(simulation, "orders", by="order")
     with pytest.raises(UsageError, match="not note='charged', output='invoices'"):
@@ -188,7 +188,7 @@ def test_what_no_note_and_no_topic_tells_is_refused(simulation: Simulation) -> N
 
 
 def test_all_problems_are_told_by_one_error(simulation: Simulation) -> None:
-    """One in a line, as pytest shows no more than the beginning of a long value."""
+    """Each problem has its own line, as pytest shows only the beginning of a long value."""
     charge(simulation, 0, 1, 2, 3, 5, 5)
     done = work(simulation)
     with pytest.raises(AssertionError) as failure:
@@ -199,7 +199,7 @@ def test_all_problems_are_told_by_one_error(simulation: Simulation) -> None:
 
 
 def test_what_else_was_noted_of_a_record_is_told(simulation: Simulation) -> None:
-    """A failure that the service has logged, for example."""
+    """A problem includes other notes of the record, such as a failure that the service logged."""
     charge(simulation, 0, 1, 2, 4, 5)
     row = simulation.note("not charged", order=3, error="Timeout").event
     (problem,) = work(simulation).every_input_processed().problems
@@ -211,7 +211,7 @@ def test_what_else_was_noted_of_a_record_is_told(simulation: Simulation) -> None
 def test_an_old_record_that_comes_after_the_newest_of_its_key_is_named(
     simulation: Simulation,
 ) -> None:
-    """Repetitions do no harm as long as the newest comes again, too."""
+    """Repetitions do no harm as long as the newest record of the key is repeated, too."""
     charge(simulation, 0, 1, 2, 3, 4, 5, 2, 4)
     assert work(simulation).newest_by_key_stands()
     (row,) = charge(simulation, 3)
@@ -221,7 +221,7 @@ def test_an_old_record_that_comes_after_the_newest_of_its_key_is_named(
 
 
 def test_without_a_recording_problems_tell_no_rows() -> None:
-    """And claim nothing about commits."""
+    """Without a recording, problems name no rows and say nothing about commits."""
     with Simulation(1, seed=1, topics={"orders": 1}, trace=False) as simulation:
         simulation.produce("orders", "0")
         simulation.produce("orders", "1")
@@ -252,7 +252,7 @@ def billed() -> Iterator[Simulation]:
 
 
 def test_records_of_an_output_topic_tell_of_the_work(billed: Simulation) -> None:
-    """Which are missing, stored twice and overtaken, with the requests that stored them."""
+    """Missing, duplicate and overtaken records are reported with the requests that stored them."""
     billed.program(invoice, [0, 3, 1, 0, 9], name="biller").result()
     done = checks.Work(billed, "orders", output="invoices", by="order")
     (missing,) = done.every_input_processed().problems
@@ -277,7 +277,7 @@ def test_records_of_an_output_topic_tell_of_the_work(billed: Simulation) -> None
 
 
 def test_an_output_without_an_input_is_asked_for_doubles_alone(billed: Simulation) -> None:
-    """As where the orders come from a website."""
+    """Without an input, as when orders come from a website, only duplicates are checked."""
     billed.program(invoice, [5, 5], enable_idempotence=True).result()
     (problem,) = checks.Work(billed, output="invoices", by="order").none_processed_twice().problems
     assert problem.startswith("order 5 is in invoices 2 times: at invoices-0, offset 0, by ")
@@ -285,7 +285,7 @@ def test_an_output_without_an_input_is_asked_for_doubles_alone(billed: Simulatio
 
 
 async def book(simulation: Simulation) -> None:
-    """One transaction that is committed, one that is aborted, and one that stays open."""
+    """Commit one transaction, abort another, and leave a third one open."""
     async with AIOKafkaProducer(bootstrap_servers=BOOTSTRAP, transactional_id="books") as producer:
         for number, end in enumerate((producer.commit_transaction, producer.abort_transaction)):
             await producer.begin_transaction()
@@ -298,7 +298,7 @@ async def book(simulation: Simulation) -> None:
 
 
 def test_records_of_transactions_that_were_not_committed_do_not_count(billed: Simulation) -> None:
-    """Who processes one of them is told who wrote it, and what became of that."""
+    """Work on an uncommitted record is reported with its writer and the fate of the record."""
     program = billed.program(book, billed, name="bookkeeper")
     billed.wait_for_note("open")
     program.kill()
@@ -318,7 +318,7 @@ def test_records_of_transactions_that_were_not_committed_do_not_count(billed: Si
 
 
 def test_a_second_owner_is_told_with_what_was_committed(simulation: Simulation) -> None:
-    """A worker stands still for longer than its session lasts, and does all the same."""
+    """A worker pauses for longer than its session timeout, and then does its work nevertheless."""
     order: list[int] = []
 
     async def work_on(pause_s: float) -> None:

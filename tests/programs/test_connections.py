@@ -19,7 +19,7 @@ PORT = 7000
 
 @asynccontextmanager
 async def connected(name: str) -> AsyncIterator[tuple[asyncio.StreamReader, asyncio.StreamWriter]]:
-    """A connection that is closed at the end."""
+    """Open a connection that is closed at the end."""
     reader, writer = await asyncio.open_connection(name, PORT)
     try:
         yield reader, writer
@@ -28,7 +28,7 @@ async def connected(name: str) -> AsyncIterator[tuple[asyncio.StreamReader, asyn
 
 
 async def serve(talk: Callable[[Any, Any], Awaitable[None]]) -> None:
-    """A server that lives for ever."""
+    """Run a server that never ends."""
     server = await asyncio.start_server(talk, port=PORT)
     await server.serve_forever()
 
@@ -45,7 +45,7 @@ def now_s() -> float:
 
 
 def test_programs_reach_each_other_by_name(world: World) -> None:
-    """A connection takes one way there and back, and so does what is said over it."""
+    """Connecting takes one round trip, and so does a request with its answer."""
     world.start(serve, echo, name="server")
 
     async def main() -> tuple[bytes, float, float]:
@@ -65,7 +65,7 @@ def test_programs_reach_each_other_by_name(world: World) -> None:
 
 
 def test_a_large_text_arrives_whole_and_in_order(world: World) -> None:
-    """However it is cut on the way, and the cuts are the seed's."""
+    """A text arrives whole and in order, and the seed decides where it is split on the way."""
     text = bytes(range(256)) * 5000
 
     def run(world: World) -> list[int]:
@@ -101,7 +101,7 @@ def test_a_large_text_arrives_whole_and_in_order(world: World) -> None:
 
 
 def test_a_reader_that_does_not_read_stops_the_writer(world: World) -> None:
-    """The window fills, then the transport's buffer, and ``drain`` waits."""
+    """The window fills up, then the transport's buffer, and ``drain`` waits."""
 
     async def lazy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await asyncio.sleep(100)
@@ -128,7 +128,7 @@ def test_a_reader_that_does_not_read_stops_the_writer(world: World) -> None:
 
 
 def test_a_server_that_is_not_there_refuses(world: World) -> None:
-    """After a way there and back; a name that does not exist is unknown."""
+    """A connection is refused after one round trip, and a name that does not exist is unknown."""
     world.start(asyncio.sleep, 1000, name="other")
 
     async def main() -> tuple[float, str]:
@@ -152,7 +152,7 @@ def test_a_server_that_is_not_there_refuses(world: World) -> None:
 
 
 def test_what_is_sent_over_a_cut_link_arrives_when_it_is_mended(world: World) -> None:
-    """As TCP does; one direction alone can be cut."""
+    """Bytes arrive when the link heals, as with TCP; one direction alone can be cut."""
     world.start(serve, echo, name="server")
     network = world.runtime.network
 
@@ -180,7 +180,7 @@ def test_what_is_sent_over_a_cut_link_arrives_when_it_is_mended(world: World) ->
 
 
 def test_a_connection_over_a_cut_link_waits_and_is_given_up(world: World) -> None:
-    """After 127 seconds, as Linux does."""
+    """A connection attempt is given up after 127 seconds, as on Linux."""
     world.start(serve, echo, name="server")
     world.runtime.network.cut("worker-1", "server")
 
@@ -193,7 +193,7 @@ def test_a_connection_over_a_cut_link_waits_and_is_given_up(world: World) -> Non
 
 
 def test_a_lossy_link_is_slow_and_loses_nothing(world: World) -> None:
-    """TCP sends again what was lost."""
+    """TCP retransmits lost segments, so a lossy link is slow and loses nothing."""
     world.start(serve, echo, name="server")
     world.runtime.network.set_loss(0.5)
 
@@ -225,7 +225,7 @@ def test_bandwidth_counts_the_bytes(world: World) -> None:
 
 
 def test_the_connections_of_a_killed_program_are_reset(world: World) -> None:
-    """After the way to the peer."""
+    """The peer sees the reset after the latency of the link."""
     server = world.start(serve, echo, name="server")
 
     async def main() -> float:
@@ -241,7 +241,7 @@ def test_the_connections_of_a_killed_program_are_reset(world: World) -> None:
 
 
 def test_a_program_that_ends_closes_its_connections(world: World) -> None:
-    """The peer reads the end."""
+    """The peer reads the end of the stream."""
 
     async def greet(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         writers.append(writer)
@@ -264,7 +264,9 @@ def test_a_program_that_ends_closes_its_connections(world: World) -> None:
 
 
 def test_a_paused_program_leaves_its_connections_open(world: World) -> None:
-    """Its machine takes connections and bytes, and it answers when it goes on."""
+    """The program's machine accepts connections and bytes, and the program answers once
+    it resumes.
+    """
     server = world.start(serve, echo, name="server")
     world.run_for(1)
     server.pause()
@@ -283,7 +285,7 @@ def test_a_paused_program_leaves_its_connections_open(world: World) -> None:
 
 
 def test_a_server_closes_and_its_port_is_free_again(world: World) -> None:
-    """Two cannot have the same."""
+    """Two servers cannot have the same port."""
 
     async def main() -> list[str]:
         told = []
@@ -309,7 +311,7 @@ def test_a_server_closes_and_its_port_is_free_again(world: World) -> None:
 
 @pytest.mark.parametrize("how", ["close", "abort"])
 def test_a_server_ends_its_connections(world: World, how: str) -> None:
-    """``Server.close_clients`` and ``abort_clients`` of Python 3.13 are there in each."""
+    """``Server.close_clients`` and ``abort_clients`` of Python 3.13 exist under every Python."""
 
     async def main() -> str:
         server = await asyncio.start_server(echo, port=PORT)
@@ -328,7 +330,7 @@ def test_a_server_ends_its_connections(world: World, how: str) -> None:
 
 
 def test_a_closed_server_waits_for_its_connections_as_that_of_its_python_does(world: World) -> None:
-    """From 3.12 on; who waits before it is closed waits for them in 3.11, too."""
+    """``wait_closed`` waits for connections since 3.12; before, only if called before ``close``."""
     waits = sys.version_info >= (3, 12)
 
     async def main() -> list[bool]:
@@ -349,7 +351,7 @@ def test_a_closed_server_waits_for_its_connections_as_that_of_its_python_does(wo
 
 
 def test_a_program_may_connect_a_socket_of_its_own(world: World) -> None:
-    """As clients do that choose among several addresses, such as aiohttp's."""
+    """Clients that choose among addresses, such as aiohttp, connect a socket of their own."""
     world.start(serve, echo, name="server")
 
     async def main() -> tuple[bytes, str]:
@@ -369,7 +371,7 @@ def test_a_program_may_connect_a_socket_of_its_own(world: World) -> None:
 
 
 def test_who_stops_waiting_for_a_connection_gets_none(world: World) -> None:
-    """The server sees it come and be reset."""
+    """The server sees the abandoned connection open and then reset."""
     lost: list[BaseException | None] = []
 
     class Watcher(asyncio.Protocol):

@@ -1,4 +1,4 @@
-"""Frameworks and HTTP between programs, in the examples that users read."""
+"""Frameworks, and HTTP between programs, in the examples that users read."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from fakekafka.tests.support.paths import ROOT
 
 pytestmark = [
     pytest.mark.slow,  # the frameworks take seconds to import
-    pytest.mark.filterwarnings("ignore::DeprecationWarning"),  # of pydantic, to kstreams
+    pytest.mark.filterwarnings("ignore::DeprecationWarning"),  # pydantic warns kstreams
 ]
 
 EXAMPLES = ROOT / "examples" / "programs"
@@ -22,27 +22,27 @@ def main_of(name: str) -> Any:
 
 
 def test_every_example_is_run_here() -> None:
-    """The payments in a file of their own."""
+    """Every example is run here, except the payments, which have a file of their own."""
     names = {"faststream_billing", "kstreams_billing", "payments", "services_over_http"}
     assert {path.stem for path in EXAMPLES.glob("*.py")} == names
 
 
 def test_faststream_bills_every_order_through_the_death_of_a_leader() -> None:
-    """The failover takes as long as Kafka's default session, and no real time."""
+    """The failover takes as long as Kafka's default session timeout, and no real time."""
     invoices, took_s = main_of("faststream_billing")()
     assert set(invoices) == INVOICES
     assert took_s > 18
 
 
 def test_kstreams_bills_every_order_though_it_was_killed() -> None:
-    """What it did not commit it does again: at least once."""
+    """Work that was not committed is repeated, so delivery is at least once."""
     invoices, _ = main_of("kstreams_billing")(2)
     assert set(invoices) == INVOICES
     assert len(invoices) >= 20
 
 
 def test_httpx_and_uvicorn_speak_over_the_simulated_network() -> None:
-    """A cut lets requests run into their timeout; after it they are answered."""
+    """Requests run into their timeout while the link is cut, and are answered afterwards."""
     told = main_of("services_over_http")()
     assert len(told) == 10
     assert [text for text in told if "Timeout" in text] == ["ConnectTimeout for 4"]

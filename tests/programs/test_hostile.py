@@ -1,4 +1,4 @@
-"""Programs that do what no program may: each ends in an error that says what and where."""
+"""Programs that do what no program may do; each ends in an error that says what and where."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from fakekafka.tests.support.programs import World
 def test_a_program_that_never_awaits_is_ended(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The error names the line; another program goes on."""
+    """The error names the line, and another program goes on."""
     monkeypatch.setattr(watchdog, "limit_s", 0.05)
 
     async def main() -> None:
@@ -43,7 +43,7 @@ def test_a_program_that_never_awaits_is_ended(
 def test_a_program_that_catches_everything_is_ended_too(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """However often it goes on."""
+    """A program that catches the error is ended, however often it continues."""
     monkeypatch.setattr(watchdog, "limit_s", 0.05)
 
     async def main() -> None:
@@ -59,7 +59,7 @@ def test_a_program_that_catches_everything_is_ended_too(
 
 
 def test_a_program_that_goes_round_is_ended(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    """After many turns without a pause; the error names its tasks."""
+    """A program is ended after many turns without a pause, and the error names its tasks."""
     monkeypatch.setattr("fakekafka.programs.loop._BUSY_TURNS_MAX", 100)
 
     async def main() -> None:
@@ -71,7 +71,7 @@ def test_a_program_that_goes_round_is_ended(world: World, monkeypatch: pytest.Mo
 
 
 def test_a_task_that_will_not_end_is_named(world: World) -> None:
-    """One that catches CancelledError and goes on."""
+    """The error names a task that catches CancelledError and continues."""
 
     async def stubborn() -> None:
         while True:
@@ -125,7 +125,7 @@ def _sleep() -> None:
 def test_what_would_leave_virtual_time_is_refused(
     world: World, action: Callable[[], None], told: str
 ) -> None:
-    """With a way out, and only in programs."""
+    """The error names an alternative, and is raised in programs only."""
 
     async def main() -> None:
         action()
@@ -135,7 +135,7 @@ def test_what_would_leave_virtual_time_is_refused(
 
 
 def test_a_program_cannot_run_another_simulation(world: World) -> None:
-    """Clocks and chance are those of one."""
+    """A program's clocks and random numbers belong to one simulation."""
 
     async def main() -> str:
         with pytest.raises(UsageError) as failure:
@@ -160,7 +160,7 @@ def replaced_in_runs() -> list[object]:
 
 
 def test_nothing_stays_replaced(world: World) -> None:
-    """After a run, be it one that failed."""
+    """The functions replaced for a run are restored after it, even if it fails."""
     before = replaced_in_runs()
 
     async def main() -> None:

@@ -1,4 +1,4 @@
-"""The life of a program: kills, restarts, pauses, and what becomes of its errors."""
+"""The life of a program: kills, restarts, pauses, and the handling of its errors."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from fakekafka.tracing.recording.recorder import Recorder
 
 
 def test_nothing_of_a_killed_program_runs(world: World) -> None:
-    """Not even what stands in ``finally``, nor a context manager's end, nor ``__del__``."""
+    """A killed program runs no ``finally``, no exit of a context manager and no ``__del__``."""
     ran: list[str] = []
 
     class Guarded:
@@ -64,7 +64,7 @@ def test_nothing_of_a_killed_program_runs(world: World) -> None:
 
 @pytest.mark.parametrize("how", ["killed", "left running"])
 def test_what_is_left_of_a_program_goes_with_it(world: World, how: str) -> None:
-    """And runs nothing then: no ``finally`` of a coroutine or a generator, and no ``__del__``."""
+    """An ended program's objects are freed without running any ``finally`` or ``__del__``."""
     ran: list[str] = []
 
     class Held:
@@ -104,7 +104,7 @@ def test_what_is_left_of_a_program_goes_with_it(world: World, how: str) -> None:
 
 
 def test_what_would_run_when_an_object_goes_keeps_it(world: World) -> None:
-    """``weakref.finalize`` cannot be told that it is over."""
+    """An object with a ``weakref.finalize`` is kept, as its callback could not be prevented."""
     ran: list[str] = []
 
     class Held:
@@ -123,7 +123,7 @@ def test_what_would_run_when_an_object_goes_keeps_it(world: World) -> None:
 
 
 def test_a_program_that_waits_for_its_own_objects_is_not_garbage(world: World) -> None:
-    """Its main is held although nothing else leads to it."""
+    """The program's main is held although no other object refers to it."""
 
     async def main() -> str:
         waiter = asyncio.get_running_loop().create_future()
@@ -139,7 +139,7 @@ def test_a_program_that_waits_for_its_own_objects_is_not_garbage(world: World) -
 
 
 def test_a_restarted_program_begins_anew(world: World) -> None:
-    """With the same arguments, another loop and the chance of its second start."""
+    """A restarted program has the same arguments, another loop and other random numbers."""
     begun: list[Any] = []
 
     async def main(log: list[Any]) -> None:
@@ -162,7 +162,7 @@ def test_a_restarted_program_begins_anew(world: World) -> None:
 
 
 def test_what_is_due_in_a_paused_program_waits(world: World) -> None:
-    """Its timers fire when it goes on, in their order."""
+    """Timers that come due in a paused program fire in their order when it resumes."""
     fired: list[tuple[int, float]] = []
 
     async def main() -> None:
@@ -183,7 +183,7 @@ def test_what_is_due_in_a_paused_program_waits(world: World) -> None:
 
 
 def test_the_clock_of_a_program_can_be_set(world: World) -> None:
-    """Its wall clock only."""
+    """Only the wall clock of the program changes."""
 
     async def main() -> tuple[float, float]:
         wall_s, monotonic_s = time.time(), time.monotonic()
@@ -198,7 +198,7 @@ def test_the_clock_of_a_program_can_be_set(world: World) -> None:
 
 
 def test_an_error_of_main_ends_what_runs_events(world: World) -> None:
-    """It says whose it is, when, and under which seed; the others go on."""
+    """The error names the program, the time and the seed, and other programs go on."""
 
     async def fail() -> None:
         await asyncio.sleep(3)
@@ -216,7 +216,7 @@ def test_an_error_of_main_ends_what_runs_events(world: World) -> None:
 
 
 def test_who_waits_for_the_result_gets_the_error(world: World) -> None:
-    """Instead of what runs events."""
+    """The error is raised by the call that waits for the result, not by one that runs events."""
 
     async def fail() -> None:
         raise KeyError("order")
@@ -226,7 +226,7 @@ def test_who_waits_for_the_result_gets_the_error(world: World) -> None:
 
 
 def test_an_error_of_a_callback_or_of_a_forgotten_task_is_told(world: World) -> None:
-    """Unless the program has a handler for such."""
+    """The error is raised unless the program has an exception handler."""
 
     async def in_callback() -> None:
         asyncio.get_running_loop().call_later(1, lambda: 1 / 0)
@@ -258,7 +258,7 @@ def test_an_error_of_a_callback_or_of_a_forgotten_task_is_told(world: World) -> 
 
 
 def test_tasks_that_are_left_are_cancelled(world: World) -> None:
-    """As ``asyncio.run`` does; the trace names them."""
+    """Tasks that are left are cancelled, as by ``asyncio.run``, and the trace names them."""
     ended: list[str] = []
     recorder = Recorder()
     world.runtime.record(recorder)
@@ -283,7 +283,7 @@ def test_tasks_that_are_left_are_cancelled(world: World) -> None:
 
 
 def test_sys_exit_ends_a_program(world: World) -> None:
-    """With a code other than 0 it is an error."""
+    """An exit code other than 0 is an error."""
 
     async def main(code: int) -> None:
         await asyncio.sleep(1)
@@ -295,13 +295,13 @@ def test_sys_exit_ends_a_program(world: World) -> None:
 
 
 def test_what_is_no_async_function_is_refused(world: World) -> None:
-    """With what it gave instead."""
+    """The error shows what the function returned instead."""
     with pytest.raises(UsageError, match=r"gave 3; the main of a program is an `async def`"):
         world.run(lambda: 3)  # type: ignore[arg-type,return-value]
 
 
 def test_a_program_cannot_kill_or_pause_itself(world: World) -> None:
-    """It would have to run on."""
+    """The calling code would have to continue after its own kill or pause."""
 
     async def main() -> list[str]:
         texts = []
@@ -319,7 +319,7 @@ def test_a_program_cannot_kill_or_pause_itself(world: World) -> None:
 
 
 def test_a_killed_program_keeps_nothing_of_the_simulation(world: World) -> None:
-    """What is kept of it so that its code does not run is its own memory alone."""
+    """The memory that is kept so that a killed program's code does not run is only its own."""
 
     async def main() -> None:
         await asyncio.start_server(lambda *_: None, port=1)
@@ -336,7 +336,7 @@ def test_a_killed_program_keeps_nothing_of_the_simulation(world: World) -> None:
 
 
 def test_no_node_hears_of_the_end_of_a_program(world: World) -> None:
-    """Its connections tell their peers; nodes have none to it."""
+    """Nodes have no connections to a program; its peers learn of its end from their connections."""
     recorder = Recorder()
     world.runtime.record(recorder)
     program = world.start(asyncio.sleep, 10)

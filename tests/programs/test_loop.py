@@ -1,4 +1,4 @@
-"""The event loop of a program: virtual time, one order, and asyncio as it is."""
+"""The event loop of a program: virtual time, a fixed order, and the semantics of asyncio."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from fakekafka.tests.support.programs import World
 
 
 def test_an_hour_of_sleep_takes_no_time(world: World) -> None:
-    """``loop.time`` and the clocks go on by what was slept, and real time does not."""
+    """``loop.time`` and the clocks advance by the time slept, and real time does not."""
 
     async def main() -> tuple[float, float]:
         loop = asyncio.get_running_loop()
@@ -27,7 +27,7 @@ def test_an_hour_of_sleep_takes_no_time(world: World) -> None:
 
 
 def test_timers_of_one_time_fire_in_the_order_in_which_they_were_set(world: World) -> None:
-    """Whatever their delays were called."""
+    """Timers of the same time fire in the order in which they were set."""
 
     async def main() -> list[int]:
         loop, fired = asyncio.get_running_loop(), list[int]()
@@ -40,7 +40,7 @@ def test_timers_of_one_time_fire_in_the_order_in_which_they_were_set(world: Worl
 
 
 def test_a_cancelled_timer_does_not_fire(world: World) -> None:
-    """Cancelled before its time or in the very instant."""
+    """A timer may be cancelled before its time or in the same instant."""
 
     async def main() -> list[str]:
         loop, fired = asyncio.get_running_loop(), list[str]()
@@ -56,7 +56,7 @@ def test_a_cancelled_timer_does_not_fire(world: World) -> None:
 
 
 def test_who_waits_until_a_time_waits_once(world: World) -> None:
-    """A timer never fires before its time by the loop's own clock, by no fraction."""
+    """A timer never fires before its time by the loop's own clock, not even by a fraction."""
 
     async def main() -> int:
         loop, rounds = asyncio.get_running_loop(), 0
@@ -71,7 +71,7 @@ def test_who_waits_until_a_time_waits_once(world: World) -> None:
 
 
 def test_a_program_that_polls_with_a_timeout_of_0_gets_to_its_deadline(world: World) -> None:
-    """Time passes for it as in real life, although nothing takes time."""
+    """Time passes for a polling program as in real life, although its code takes no time."""
 
     async def main() -> float:
         loop = asyncio.get_running_loop()
@@ -87,7 +87,7 @@ def test_a_program_that_polls_with_a_timeout_of_0_gets_to_its_deadline(world: Wo
 
 
 def test_sets_of_tasks_have_one_order(world: World) -> None:
-    """``asyncio.wait`` and ``asyncio.all_tasks`` give them by their numbers, not by addresses."""
+    """``asyncio.wait`` and ``asyncio.all_tasks`` order tasks by their numbers, not by addresses."""
 
     async def nap(number: int) -> int:
         await asyncio.sleep(1)
@@ -109,7 +109,7 @@ def test_sets_of_tasks_have_one_order(world: World) -> None:
 
 
 def test_a_timer_fires_after_its_time(world: World) -> None:
-    """The difference of two floats would else be less than what was waited for, now and then."""
+    """If a timer fired at its time, the difference of two floats could be less than the delay."""
 
     async def main() -> list[bool]:
         waited = []
@@ -123,7 +123,7 @@ def test_a_timer_fires_after_its_time(world: World) -> None:
 
 
 def test_timeouts_groups_and_shields_are_asyncios_own(world: World) -> None:
-    """In virtual time."""
+    """Timeouts, task groups and ``gather`` of asyncio work in virtual time."""
 
     async def slow(log: list[str]) -> None:
         try:
@@ -161,7 +161,7 @@ async def _raise(error: Exception) -> None:
 
 
 def test_callbacks_run_in_the_context_in_which_they_were_scheduled(world: World) -> None:
-    """As ``contextvars`` promise."""
+    """Each callback has the context of the code that scheduled it, as ``contextvars`` promise."""
     order: contextvars.ContextVar[int] = contextvars.ContextVar("order", default=0)
 
     async def work(number: int) -> int:
@@ -177,7 +177,7 @@ def test_callbacks_run_in_the_context_in_which_they_were_scheduled(world: World)
 
 
 def test_a_function_of_an_executor_runs_at_once(world: World) -> None:
-    """And what it sleeps passes before its result is there; its error is raised."""
+    """The result is available once the function's sleep has passed, and its error is raised."""
 
     def work(value: int) -> tuple[int, float]:
         time.sleep(2.5)
@@ -197,7 +197,7 @@ def test_a_function_of_an_executor_runs_at_once(world: World) -> None:
 
 
 def test_asynchronous_generators_are_closed_at_the_end(world: World) -> None:
-    """As ``asyncio.run`` does, for those that were left in the middle."""
+    """Generators that were left in the middle are closed, as by ``asyncio.run``."""
     closed = []
 
     async def numbers() -> AsyncIterator[int]:
@@ -221,7 +221,7 @@ def test_asynchronous_generators_are_closed_at_the_end(world: World) -> None:
 
 
 def test_the_loop_belongs_to_the_simulation(world: World) -> None:
-    """Nothing may run, stop or close it."""
+    """A program may not run, stop or close its event loop."""
 
     async def main() -> list[str]:
         loop, texts = asyncio.get_running_loop(), list[str]()
@@ -247,7 +247,7 @@ def test_the_loop_belongs_to_the_simulation(world: World) -> None:
 
 
 def test_each_program_has_a_loop_of_its_own(world: World) -> None:
-    """And the loop that runs outside, if there is one, is there again after each turn."""
+    """A loop that runs outside the simulation is the running one again after each turn."""
 
     async def main() -> Any:
         await asyncio.sleep(1)
@@ -276,7 +276,7 @@ def test_each_program_has_a_loop_of_its_own(world: World) -> None:
     ],
 )
 def test_what_there_is_not_is_refused_with_a_way_out(world: World, call: Any, told: str) -> None:
-    """As a ``NotImplementedError``, which programs expect of some loops."""
+    """The error is a ``NotImplementedError``, which programs expect of some loops."""
 
     async def main() -> str:
         with pytest.raises(NotImplementedError) as failure:

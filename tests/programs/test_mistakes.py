@@ -1,6 +1,7 @@
-"""The mistakes of the examples: each wrong version is found by its report, each right one passes.
+"""The mistakes of the examples: each wrong version is found by its report, and each right one
+passes.
 
-All seeds: ``python examples/programs/mistakes/run.py --seeds 2000 --jobs 2``.
+This command runs all seeds: ``python examples/programs/mistakes/run.py --seeds 2000 --jobs 2``.
 """
 
 from __future__ import annotations
@@ -22,10 +23,10 @@ FOLDER = ROOT / "examples" / "programs" / "mistakes"
 PAGE = ROOT / "docs" / "guides" / "mistakes.md"
 SEEDS_OF_THE_RIGHT = 6
 LINES = 10
-"""Of a test, without its first."""
+"""Maximum number of lines of a test, without its first."""
 
 QUICK = ("--engine", "process", "--jobs", "2")
-"""Of an exploration of a wrong version."""
+"""Options of an exploration of a wrong version."""
 
 ROW = r"at \d+\.\d{3} s, #\d+"
 REPORTS = {
@@ -46,7 +47,7 @@ REPORTS = {
     "uncommitted_read": rf"aborted\) was shipped by worker {ROW}; "
     rf"it was written by bookkeeper {ROW}; bookkeeper is killed {ROW}",
 }
-"""What the report of each mistake says."""
+"""Pattern of the report of each mistake."""
 
 
 def run(folder: Path, *command: str) -> subprocess.CompletedProcess[str]:
@@ -85,7 +86,7 @@ def test_a_test_has_ten_lines_and_is_explained(mistake: str) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("mistake", REPORTS)
 def test_the_wrong_version_is_found_and_the_right_one_is_not(mistake: str) -> None:
-    """By its own kind of problem, within the seeds that the runner gives it."""
+    """The wrong version fails with its own kind of problem within the seeds of the runner."""
     done = run(FOLDER, "run.py", mistake, "--seeds", str(SEEDS_OF_THE_RIGHT))
     assert done.returncode == 0, done.stdout + done.stderr
     assert f"{mistake}, right: {SEEDS_OF_THE_RIGHT} seeds pass, " in done.stdout
@@ -94,7 +95,7 @@ def test_the_wrong_version_is_found_and_the_right_one_is_not(mistake: str) -> No
 
 @pytest.mark.slow
 def test_a_failing_test_shows_its_report(tmp_path: Path) -> None:
-    """The problem in full, the trace that was kept, and the command that repeats it."""
+    """The output has the problem in full, the kept trace, and the command that repeats the test."""
     shutil.copytree(FOLDER, tmp_path / "mistakes")
     seed = re.search(r"run.py zombie --seed (\d+)", PAGE.read_text(encoding="utf-8"))
     assert seed is not None
@@ -119,7 +120,7 @@ def name_of_test(seed: str) -> str:
 
 @pytest.mark.slow
 def test_a_mistake_that_is_not_found_fails_the_run() -> None:
-    """As does a seed that tells nothing."""
+    """A seed that does not show the mistake fails the run."""
     done = run(FOLDER, "run.py", "zombie", "--seed", "1")
     assert (done.returncode, done.stdout.strip()) == (1, "")
 
@@ -129,8 +130,9 @@ def test_a_mistake_that_is_not_found_fails_the_run() -> None:
 def test_exploring_finds_the_wrong_version_with_no_hint_but_its_test(
     mistake: str, tmp_path: Path
 ) -> None:
-    """Of the first hundred seeds one shows it, and the command of the find repeats it in another
-    process with another hash seed; the right version passes where the wrong one fails."""
+    """One of the first hundred seeds shows the mistake, and the command of the find repeats it in
+    another process with another hash seed; the right version passes where the wrong one fails.
+    """
     folder = tmp_path / "mistakes"
     shutil.copytree(FOLDER, folder)
     (name,) = (name for name in functions(mistake) if name.startswith("test_"))

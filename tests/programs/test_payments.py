@@ -1,4 +1,4 @@
-"""The payments service of the examples: what is wrong with four of its versions is found."""
+"""The payments service of the examples, whose four wrong versions are found."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_every_wrong_version_is_judged_here(payments: dict[str, Any]) -> None:
 def test_a_wrong_version_is_found_within_twenty_seeds(
     payments: dict[str, Any], version: str
 ) -> None:
-    """Each by its own mistake."""
+    """Each wrong version is found by its own mistake."""
     for seed in range(1, SEEDS + 1):
         told = payments["problems"](payments[version], seed)
         if told:

@@ -1,4 +1,4 @@
-"""The same seed gives the same run in every process, whatever its hash seed and its addresses."""
+"""A seed gives the same run in every process, whatever the hash seed and the addresses."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ with Simulation(1, seed=11, topics={"orders": 1}) as simulation:
 
 @pytest.mark.slow
 def test_a_run_hangs_on_the_seed_alone() -> None:
-    """Sets of tasks, chance, clocks, executors, and the places at which bytes are cut."""
+    """Sets of tasks, random numbers, clocks, executors and splits of bytes depend on the seed."""
     printed = []
     for hash_seed in ("1", "2", "random"):
         done = subprocess.run(

@@ -1,4 +1,4 @@
-"""Two runs that should be the same: what is told of the first thing that differs."""
+"""Two runs that should be the same, and the report of their first difference."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from fakekafka.testing.recording import hash_seed
 
 @pytest.fixture(autouse=True)
 def no_hash_seed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As in a process that nobody has given one."""
+    """Remove the hash seed from the environment, as in a process started without one."""
     for name in ("PYTHONHASHSEED", "FAKEKAFKA_PINNED"):
-        monkeypatch.setenv(name, "random")  # else what a test sets would stay
+        monkeypatch.setenv(name, "random")  # otherwise values set by a test would stay
         monkeypatch.delenv(name)
 
 
@@ -53,7 +53,7 @@ def recorded(
 
 
 def told(first: Recorded, *others: Recorded) -> str:
-    """Return what an error says; the other processes give one run after the other."""
+    """Return the message of the error; each call of another process returns the next run."""
     runs = iter(others)
     with pytest.raises(RunsDiffer) as failure:
         require_same(first, lambda _: next(runs), 7)
@@ -61,7 +61,7 @@ def told(first: Recorded, *others: Recorded) -> str:
 
 
 def test_the_same_run_is_no_error() -> None:
-    """The second process gets another hash seed than the first one."""
+    """The second process has another hash seed than the first one."""
     seen: list[int] = []
 
     def run_again(under: int) -> Recorded:
@@ -75,7 +75,7 @@ def test_the_same_run_is_no_error() -> None:
 
 
 def test_the_first_event_that_differs_and_its_line_of_code_are_told() -> None:
-    """With both hash seeds, the row on both sides, and what differs in it."""
+    """The error shows both hash seeds, the row on both sides, and what differs in it."""
     first = recorded(note_all, ["a", "b", "c"])._replace(hash_seed=3)
     other = recorded(note_all, ["a", "c", "b"])._replace(hash_seed=4)
     text = told(first, other, other)
@@ -96,13 +96,13 @@ def test_the_first_event_that_differs_and_its_line_of_code_are_told() -> None:
 
 
 def test_where_the_hash_seed_alone_does_not_decide_that_is_told() -> None:
-    """When two processes with one hash seed differ, too."""
+    """The error says if two processes with the same hash seed differ, too."""
     runs = [recorded(note_all, names) for names in (["a", "b"], ["b", "a"], ["b", "b"])]
     assert "two processes with one hash seed differ, too" in told(*runs)
 
 
 def test_a_pinned_hash_seed_is_that_of_the_second_process(monkeypatch: pytest.MonkeyPatch) -> None:
-    """So no order of strings can be the reason."""
+    """Both processes have the pinned hash seed, so no order of strings can be the reason."""
     monkeypatch.setenv("PYTHONHASHSEED", "5")
     monkeypatch.setenv("FAKEKAFKA_PINNED", "5")
     seen: list[int] = []
@@ -117,7 +117,7 @@ def test_a_pinned_hash_seed_is_that_of_the_second_process(monkeypatch: pytest.Mo
 
 
 def test_what_only_programs_see_of_each_other_differs_too() -> None:
-    """It is no event of the trace."""
+    """A difference among the acts of programs is found although it is no event of the trace."""
     first, other = recorded(sleep_all, [1.0, 2.0]), recorded(sleep_all, [2.0, 1.0])
     text = told(first, other, other)
     assert text.startswith("two runs of seed 7 give the same events, but their programs do not")
@@ -132,7 +132,7 @@ def test_a_run_that_ends_sooner_differs() -> None:
 
 
 def test_where_no_program_did_anything_else_the_test_is_the_reason() -> None:
-    """A fault, for instance."""
+    """A fault of the test may be the reason, for instance."""
 
     def at(span_ms: float) -> Callable[[Simulation], object]:
         def fault(simulation: Simulation) -> None:
@@ -152,7 +152,7 @@ def test_where_no_program_did_anything_else_the_test_is_the_reason() -> None:
 
 
 def test_what_another_process_cannot_find_is_refused_before_the_run() -> None:
-    """With the name of the part and what to write instead."""
+    """The error names the part that cannot be found, and what to write instead."""
 
     async def inner() -> None:
         raise AssertionError("it must not run")
@@ -192,7 +192,7 @@ def test_a_hash_seed_has_its_range(seed: Any) -> None:
 
 @pytest.fixture
 def started(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
-    """The command lines with which this process was started again."""
+    """Return the command lines with which this process was started again."""
     commands: list[list[str]] = []
     monkeypatch.setattr("sys.platform", "linux")
     monkeypatch.setattr(hash_seed, "_fix_addresses", lambda: None)
@@ -203,7 +203,7 @@ def started(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
 def test_a_process_is_started_again_once(
     started: list[list[str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """With the same command; once it is, nothing happens any more."""
+    """The process is started again with the same command, and only once for each hash seed."""
     monkeypatch.setattr("sys.orig_argv", ["python3", "-u", "-c", "code", "--flag"])
     fakekafka.pin_hash_seed(9)
     fakekafka.pin_hash_seed(9)
@@ -224,7 +224,7 @@ def test_an_interactive_session_cannot_be_started_again(
 
 
 def test_a_trace_tells_the_hash_seed_of_a_run_with_programs() -> None:
-    """It hangs on it; other runs do not."""
+    """A run with programs depends on the hash seed, and other runs do not."""
     with Simulation(1, seed=1) as simulation:
         assert "hash_seed" not in simulation.trace().header
         simulation.program(asyncio.sleep, 1).result()

@@ -1,4 +1,4 @@
-"""TLS and SASL in virtual time: listeners that ask for them, and programs among each other."""
+"""TLS and SASL in virtual time, on the listeners of brokers and between programs."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ async def produce(simulation: Simulation, port: int, protocol: str, **options: A
 def test_a_program_uses_any_listener(
     simulation: Simulation, port: int, protocol: str, options: dict[str, Any]
 ) -> None:
-    """Metadata leads to the same listener of each broker; certificates name brokers."""
+    """Metadata leads to the same listener of each broker, and certificates name brokers."""
     program = simulation.program(produce, simulation, port, protocol, **options)
     assert program.result() == 0
     assert simulation.broker(1).ports == {
@@ -65,7 +65,7 @@ def test_a_program_uses_any_listener(
 
 
 def test_a_wrong_password_is_refused(simulation: Simulation) -> None:
-    """As on a live cluster."""
+    """A wrong password is refused, as on a live cluster."""
     options = {**ALICE, "sasl_mechanism": "SCRAM-SHA-512", "sasl_plain_password": "wrong"}
     program = simulation.program(produce, simulation, 9095, "SASL_PLAINTEXT", **options)
     with pytest.raises(KafkaConnectionError):
@@ -73,7 +73,7 @@ def test_a_wrong_password_is_refused(simulation: Simulation) -> None:
 
 
 def test_a_simulation_without_security_has_none() -> None:
-    """And says how to have it."""
+    """The error says how to have security."""
     with Simulation(1) as simulation, pytest.raises(UsageError, match="give Simulation a security"):
         _ = simulation.security
 

@@ -1,4 +1,4 @@
-"""``fakekafka.simulate``: one program, from a script."""
+"""``fakekafka.simulate``, which runs one program from a script."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from fakekafka.tests.support.aiokafka_programs import produce
 
 
 def test_it_gives_what_main_returns() -> None:
-    """With faults at their times, in virtual seconds after the start."""
+    """Faults happen at their times, in virtual seconds after the start."""
     at_ms: list[float] = []
 
     def fail(simulation: Simulation) -> None:
@@ -26,7 +26,7 @@ def test_it_gives_what_main_returns() -> None:
 
 
 def test_it_raises_what_main_raises() -> None:
-    """And says when that was."""
+    """The exception has a note of when it was raised."""
 
     async def main() -> None:
         await asyncio.sleep(5)
@@ -38,7 +38,7 @@ def test_it_raises_what_main_raises() -> None:
 
 
 def test_a_program_cannot_let_time_pass_by_a_call() -> None:
-    """It awaits instead, as the error says."""
+    """A program has to await instead, as the error says."""
     with Simulation(1, seed=1, topics={"orders": 1}) as simulation:
 
         async def main() -> str:
@@ -52,7 +52,7 @@ def test_a_program_cannot_let_time_pass_by_a_call() -> None:
 
 
 def test_a_program_awaits_others() -> None:
-    """It gets what their mains return or raise."""
+    """A program gets what the mains of other programs return or raise."""
     with Simulation(1, seed=1) as simulation:
 
         async def fail() -> None:
@@ -70,7 +70,7 @@ def test_a_program_awaits_others() -> None:
 
 
 def test_it_ends_at_its_time() -> None:
-    """A program that does not end is an error."""
+    """A program that does not end before the timeout is an error."""
     with pytest.raises(WaitTimeout, match="main_has_ended") as failure:
         fakekafka.simulate(asyncio.sleep, 100, brokers=1, timeout_s=50)
     (note,) = failure.value.__notes__
@@ -80,6 +80,6 @@ def test_it_ends_at_its_time() -> None:
 
 @pytest.mark.parametrize("faults", [[print], {"early": print}, {1: "kill"}, {-1: print}])
 def test_faults_have_a_time_and_a_function(faults: Any) -> None:
-    """What else is given is refused before anything runs."""
+    """Anything else is refused before the simulation starts."""
     with pytest.raises(UsageError, match="fault"):
         fakekafka.simulate(asyncio.sleep, 1, faults=faults)

@@ -1,4 +1,4 @@
-"""Clocks and chance of programs: the seed's, and each program's own."""
+"""Virtual clocks and seeded random numbers of programs."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ async def draw() -> list[Any]:
 
 
 def test_every_clock_shows_virtual_time(world: World) -> None:
-    """Of the day and of the wall, and those that do not go back."""
+    """The calendar, wall clocks and monotonic clocks show virtual time."""
     found = world.run(ask_clocks)
     assert found["today"].year == 2026
     del found["today"]
@@ -108,7 +108,7 @@ CLOCKS: dict[str, tuple[Callable[[], Any], Any]] = {
 def test_a_clock_that_was_bound_to_a_name_long_ago_shows_virtual_time(
     world: World, name: str
 ) -> None:
-    """As by ``from time import monotonic``; and the real time again after the run."""
+    """A clock bound by ``from time import monotonic`` is virtual, too, and real after the run."""
     ask, expected = CLOCKS[name]
 
     async def main() -> Any:
@@ -130,7 +130,7 @@ CHANCES: dict[str, Callable[[], Any]] = {
 
 @pytest.mark.parametrize("name", CHANCES)
 def test_chance_that_was_bound_to_a_name_long_ago_is_the_seeds(name: str) -> None:
-    """Equal in two runs, and not equal outside of them."""
+    """Random values are equal in two runs of a seed, and differ outside of runs."""
     draw = CHANCES[name]
 
     async def main() -> Any:
@@ -147,7 +147,7 @@ def test_chance_that_was_bound_to_a_name_long_ago_is_the_seeds(name: str) -> Non
 
 
 def test_names_bound_long_ago_lead_to_the_simulated_network(world: World) -> None:
-    """The host is the program's machine, and a name is that of another."""
+    """The host name is that of the program's machine, and names of machines are resolved."""
 
     async def main() -> Any:
         found = bound_getaddrinfo("worker-1", 80, type=socket.SOCK_STREAM)
@@ -160,7 +160,7 @@ def test_names_bound_long_ago_lead_to_the_simulated_network(world: World) -> Non
 
 
 def test_a_sleep_that_was_bound_long_ago_is_refused(world: World) -> None:
-    """The error goes through C as any other."""
+    """The error passes through C code like any other."""
 
     async def main() -> None:
         bound_sleep(1000)
@@ -170,7 +170,7 @@ def test_a_sleep_that_was_bound_long_ago_is_refused(world: World) -> None:
 
 
 def test_a_function_of_c_holds_its_replacement_and_lets_it_go() -> None:
-    """The collector may run meanwhile, and nobody else need hold the replacement."""
+    """The replacement outlives a garbage collection although no other object holds it."""
     function = CFunction(time.monotonic)
     real, module = function.real, sys.getrefcount(time)
     for _ in range(3):
@@ -184,7 +184,7 @@ def test_a_function_of_c_holds_its_replacement_and_lets_it_go() -> None:
 
 
 def test_chance_is_the_seeds() -> None:
-    """The same seed gives the same, another one does not; programs differ from each other."""
+    """A seed determines the values; other seeds and other programs have different values."""
 
     def run(seed: int) -> list[Any]:
         world = World(seed)
@@ -199,7 +199,7 @@ def test_chance_is_the_seeds() -> None:
 
 
 def test_the_test_around_keeps_its_chance(world: World) -> None:
-    """What it draws does not hang on what programs draw."""
+    """The values that the test draws do not depend on what programs draw."""
     random.seed(5)
     expected = [random.random() for _ in range(3)]
     random.seed(5)
@@ -210,7 +210,7 @@ def test_the_test_around_keeps_its_chance(world: World) -> None:
 
 
 def test_a_program_has_the_name_of_its_machine(world: World) -> None:
-    """As it finds it by ``socket.gethostname``."""
+    """A program finds the name of its machine by ``socket.gethostname``."""
 
     async def main() -> str:
         return socket.gethostname()
@@ -220,7 +220,7 @@ def test_a_program_has_the_name_of_its_machine(world: World) -> None:
 
 
 def test_other_threads_see_real_time(world: World) -> None:
-    """While a program runs."""
+    """Other threads see real time while a program runs."""
     seen: list[float] = []
     may_look, has_looked = threading.Event(), threading.Event()
 
@@ -243,7 +243,7 @@ def test_other_threads_see_real_time(world: World) -> None:
 
 
 def test_two_simulations_do_not_meet() -> None:
-    """In two threads of one process."""
+    """Two simulations in two threads of one process do not affect each other."""
     results: dict[int, list[Any]] = {}
 
     def run(seed: int) -> None:

@@ -1,4 +1,4 @@
-"""Runs that are compared with those of other processes: by scripts, by pytest, and of all kinds."""
+"""Verification of runs in other processes: by scripts, by pytest, and of all kinds of programs."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ if __name__ == "__main__":
 
 
 def test_a_script_verifies_its_program(tmp_path: Path) -> None:
-    """Where texts, addresses or the process decide, the line is named, and which of them it is."""
+    """The error names the line and says whether texts, an address or the process decides."""
     script = tmp_path / "script.py"
     script.write_text(SCRIPT)
     done = python(script, PYTHONHASHSEED="3")
@@ -78,7 +78,7 @@ def test_a_script_verifies_its_program(tmp_path: Path) -> None:
 
 
 def test_a_script_that_runs_when_it_is_imported_is_told_so(tmp_path: Path) -> None:
-    """The other process imports it to find main."""
+    """The other process imports the script to find main, and would run it again."""
     script = tmp_path / "script.py"
     script.write_text(
         "import asyncio\nimport fakekafka\nasync def main():\n    await asyncio.sleep(1)\n"
@@ -88,7 +88,7 @@ def test_a_script_that_runs_when_it_is_imported_is_told_so(tmp_path: Path) -> No
 
 
 def test_a_pinned_script_has_the_same_orders_in_every_process(tmp_path: Path) -> None:
-    """Under Python 3.11 also of None, where Linux gives it a fixed address."""
+    """Under Python 3.11 this includes the hash of None, whose address is fixed on Linux."""
     script = tmp_path / "script.py"
     script.write_text(
         "import os, sys, fakekafka\nprint('begins', flush=True)\nfakekafka.pin_hash_seed(6)\n"
@@ -139,7 +139,7 @@ def second(monkeypatch):
 
 
 def test_pytest_verifies_tests_with_the_mark(suite: pytest.Pytester) -> None:
-    """Of a program and of its simulation alike; the others pass whatever they do."""
+    """A marked test is verified whether it is a program or simulates one; others always pass."""
     result = run(suite, SUITE)
     result.assert_outcomes(passed=4, failed=1)
     text = "\n".join(result.outlines)
@@ -148,7 +148,7 @@ def test_pytest_verifies_tests_with_the_mark(suite: pytest.Pytester) -> None:
 
 
 def test_pytest_verifies_all_programs_if_it_is_asked_to(suite: pytest.Pytester) -> None:
-    """But those whose mark says otherwise."""
+    """All programs are verified except those whose mark says otherwise."""
     result = run(suite, SUITE, "--kafka-verify", "-k", "not texts")
     result.assert_outcomes(passed=2, failed=2)
     text = "\n".join(result.outlines)
@@ -160,7 +160,7 @@ def test_pytest_verifies_all_programs_if_it_is_asked_to(suite: pytest.Pytester) 
 def test_pytest_runs_under_the_hash_seed_of_its_ini_file(
     suite: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Then the order of texts is the same in the second process."""
+    """With a hash seed of the ini file, texts have the same order in the second process."""
     monkeypatch.delenv("FAKEKAFKA_PINNED", raising=False)
     suite.makeini("[pytest]\naddopts = -p no:cacheprovider\nkafka_hash_seed = 11\n")
     suite.makepyfile(
@@ -179,7 +179,7 @@ def test_every_kind_of_program_is_in_the_table() -> None:
 
 
 def test_programs_of_all_kinds_run_alike_in_every_process() -> None:
-    """Under a few seeds and in a few processes; `make sameness` runs more."""
+    """A few seeds run in a few processes; `make sameness` runs more."""
     outcomes = compare(sys.executable, seeds=3, processes=3)
     assert outcomes.runs == 12 * 3 * 3
     assert outcomes.differing == []

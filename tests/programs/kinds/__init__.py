@@ -1,1 +1,1 @@
-"""Twelve programs of different kinds with their faults: each run must hang on the seed alone."""
+"""Twelve kinds of programs, with faults; each run must depend on the seed alone."""

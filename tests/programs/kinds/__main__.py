@@ -1,4 +1,4 @@
-"""``make sameness``: all kinds of programs in several processes of several Pythons.
+"""``make sameness``: all kinds of programs, in several processes and under several Pythons.
 
 Each Python needs the packages of the extra ``programs``, aiokafka, faststream, kstreams, httpx and
 uvicorn.

@@ -1,4 +1,4 @@
-"""An admin client makes and changes topics while the controller dies."""
+"""An admin client creates and changes topics while the controller dies."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Random numbers, ids, clocks and functions of executors; the machine's clock is set meanwhile."""
+"""Random numbers, ids, clocks and executors, while the clock of the machine is set."""
 
 from __future__ import annotations
 

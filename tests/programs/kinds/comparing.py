@@ -1,6 +1,6 @@
-"""Runs every kind under many seeds in several processes, and compares what comes of it.
+"""Comparison of runs of every kind under many seeds in several processes.
 
-The processes have other hash seeds in their environment, and other addresses.
+The processes have different hash seeds in their environment, and different addresses.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _HASH_SEEDS = ("0", "1", "random", "4294967295", "77")
 
 
 class Outcomes(NamedTuple):
-    """What the processes of one Python gave."""
+    """The outcomes of the processes of one Python."""
 
     runs: int
     differing: list[str]
@@ -27,7 +27,7 @@ class Outcomes(NamedTuple):
 
 
 def compare(python: str, seeds: int, processes: int, at_once: int = 2) -> Outcomes:
-    """Run all kinds in so many processes of a Python; equal runs must give equal outcomes."""
+    """Run all kinds in several processes of a Python, and compare their outcomes."""
     hash_seeds = [_HASH_SEEDS[number % len(_HASH_SEEDS)] for number in range(processes)]
     with ThreadPoolExecutor(at_once) as executor:
         given = executor.map(lambda one: _run(python, seeds, *one), enumerate(hash_seeds))
@@ -50,7 +50,7 @@ def compare(python: str, seeds: int, processes: int, at_once: int = 2) -> Outcom
 
 
 def _run(python: str, seeds: int, number: int, hash_seed: str) -> list[str]:
-    """Run all kinds in one process, and those that need a pinned hash seed in another one."""
+    """Run all kinds in one process, but those that need a pinned hash seed in another."""
     lines: list[str] = []
     for is_pinned in (False, True):
         kinds = [kind for kind, needs_pin in KINDS.items() if needs_pin is is_pinned]
@@ -76,5 +76,5 @@ def _run(python: str, seeds: int, number: int, hash_seed: str) -> list[str]:
 
 
 def _above() -> str:
-    """Return the folder that holds the package, where it is not called otherwise."""
+    """Return the folder above the package if it is named ``fakekafka``, else an empty string."""
     return str(ROOT.parent) if ROOT.name == "fakekafka" else ""

@@ -1,4 +1,4 @@
-"""A group of three: one is killed, one is cut off, and each rebalance gives partitions anew."""
+"""A group of three consumers; one is killed, one is cut off, and the group rebalances."""
 
 from __future__ import annotations
 

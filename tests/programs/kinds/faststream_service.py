@@ -1,4 +1,4 @@
-"""A service of FastStream reads, works and writes while a leader dies."""
+"""A service of FastStream consumes and produces while a leader dies."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Two services over HTTP, uvicorn and httpx; one is cut off, then frozen."""
+"""Two services over HTTP, with uvicorn and httpx; one is cut off, then paused."""
 
 from __future__ import annotations
 

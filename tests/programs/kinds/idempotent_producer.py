@@ -1,4 +1,4 @@
-"""An idempotent producer sends to three partitions: leaders die, and the network is slow."""
+"""An idempotent producer sends to three partitions while leaders die and the network is slow."""
 
 from __future__ import annotations
 

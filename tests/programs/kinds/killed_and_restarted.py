@@ -1,4 +1,4 @@
-"""Workers with work under way are killed, frozen and started again, and their network is cut."""
+"""Workers are killed, paused and restarted while they work, and their network is cut."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A service of kstreams is killed while it works, and started again."""
+"""A service of kstreams is killed while it works, and restarted."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Runs of the twelve kinds of programs in this process: a line of JSON for each."""
+"""Runs of the twelve kinds of programs in this process, each reported as a line of JSON."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ KINDS = {
     "tasks_and_timeouts": False,
     "transactions": True,
 }
-"""Whether a kind runs under a pinned hash seed: where sets of strings in a library decide."""
+"""True for a kind that needs a pinned hash seed, as its library iterates over sets of strings."""
 
 
 def run(kind: str, seed: int) -> dict[str, Any]:
@@ -51,7 +51,7 @@ def run(kind: str, seed: int) -> dict[str, Any]:
 
 
 def runs(kinds: Iterable[str], seeds: int) -> Iterator[dict[str, Any]]:
-    """Run each kind under the seeds from 1 on."""
+    """Run each kind under the seeds from 1 to a number, and yield the outcomes."""
     for kind in kinds:
         for seed in range(1, seeds + 1):
             yield run(kind, seed)

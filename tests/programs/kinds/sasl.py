@@ -1,4 +1,4 @@
-"""Clients with a name and a password; one has a wrong one, and a leader dies."""
+"""Clients log in with a password, one with a wrong one, and a leader dies."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A server over asyncio's streams, and clients that are cut off, lose bytes and connect again."""
+"""A server on asyncio's streams, and clients that are cut off, lose bytes and reconnect."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Task groups, timeouts, queues and sets of tasks, in a program whose machine is frozen and cut."""
+"""Task groups, timeouts, queues and sets of tasks, in a program that is paused and resumed."""
 
 from __future__ import annotations
 

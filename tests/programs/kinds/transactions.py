@@ -1,4 +1,4 @@
-"""Transactions copy records exactly once, and one that aborts is not read, while leaders die."""
+"""Transactions copy records exactly once, and aborted ones are not read, while leaders die."""
 
 from __future__ import annotations
 
