@@ -1,1 +1,1 @@
-"""A user's own asyncio program in virtual time: its event loop, connections, clock, chance."""
+"""A user's asyncio program in virtual time: its event loop, connections, clock, randomness."""

@@ -1,7 +1,8 @@
-"""Acts of programs that others can notice, each with the place in the code that did it.
+"""Externally visible acts of programs, each with the place in the code that performed it.
 
-Two runs of one seed do the same, act by act. The first one that differs is nearer to the code that
-caused it than the first event of the trace that does: bytes are under way for a while.
+Two runs of one seed perform the same acts in the same order. The first act that differs is closer
+to the code that caused the difference than the first differing event of the trace, because bytes
+are in flight for a while.
 """
 
 from __future__ import annotations
@@ -22,19 +23,20 @@ class Act(NamedTuple):
     """Virtual microseconds since the run began."""
     program: str
     what: str
-    """In words, without the program's name: ``sends 120 bytes to broker-1:9092``."""
+    """Description without the program's name: ``sends 120 bytes to broker-1:9092``."""
     checksum: int
-    """CRC-32 of the bytes that it sent."""
+    """CRC-32 of the bytes sent by the act."""
     place: str
-    """Where its code was; of a library's, where its own waited, too."""
+    """Place in the program's code; for library code, also the place where the program's own code
+    was waiting."""
 
     def is_as(self, other: Act) -> bool:
-        """Return whether the other run did the same; the place follows from that."""
+        """Return whether both acts are the same; places are not compared, as they follow."""
         return self[:4] == other[:4]
 
 
 class Acts:
-    """The acts of the programs of one run, in their order."""
+    """The acts of the programs of one run, in order."""
 
     def __init__(self) -> None:
         self.all: list[Act] = []
@@ -42,7 +44,7 @@ class Acts:
     def add(
         self, now_us: int, program: str, loop: asyncio.AbstractEventLoop, what: str, data: bytes
     ) -> None:
-        """Keep what the code of a program does now, and the bytes that it sends."""
+        """Record an act of a program's code, with the bytes it sends."""
         place = _place_now(loop)
         self.all.append(Act(now_us, program, what, zlib.crc32(data), place))
 

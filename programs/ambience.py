@@ -1,8 +1,9 @@
-"""Time and chance as a program sees them: while a callback of it runs, and never else.
+"""Time and randomness as a program sees them, only while one of its callbacks runs.
 
-Everything is replaced while events run, and given back after them. Each replacement looks at who
-calls: other threads, and code that is no program's, get the real thing. The wall clock is replaced
-by time-machine. Both it and ``c_functions`` serve names that a module imported long ago.
+Clocks, random sources and sockets are replaced while events run, and restored afterwards. Each
+replacement checks its caller: other threads, and code that belongs to no program, get the original.
+time-machine replaces the wall clock. Like ``c_functions``, it also affects names that a module
+imported earlier.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ from .watchdog import watchdog
 
 _TURNS_BETWEEN_COLLECTIONS = 50_000
 _one_at_a_time = threading.RLock()
-"""Whoever runs programs holds it: clocks and chance are those of the whole process."""
+"""Held while programs run, because clocks and random sources belong to the whole process."""
 
 
 # -- replacements of functions ---------------------------------------------------------------------
@@ -56,7 +57,7 @@ def _shown(now_ns: int, in_ns: bool) -> float:
 
 
 def _clock(real: Callable[[], Any], *, in_ns: bool = False) -> Callable[[], Any]:
-    """Return a clock that does not go back."""
+    """Return a replacement for a monotonic clock."""
 
     def clock() -> Any:
         program = running_program()
@@ -68,7 +69,7 @@ def _clock(real: Callable[[], Any], *, in_ns: bool = False) -> Callable[[], Any]
 
 
 def _numbered_clocks(real: Callable[[int], Any], *, in_ns: bool = False) -> Callable[[int], Any]:
-    """Return what asks the clock of a number."""
+    """Return a replacement for ``clock_gettime`` and the like, which take the id of a clock."""
 
     def clock(number: int) -> Any:
         program = running_program()
@@ -146,12 +147,12 @@ _C_FUNCTIONS: tuple[tuple[Any, str, Callable[[Any], Callable[..., Any]]], ...] =
     (socket, "gethostname", _host),
     (_socket, "getaddrinfo", _name_server),
 )
-"""Functions of C: module, name, what makes the replacement; a system may lack some."""
+"""C functions: module, name, and the factory of the replacement; a system may lack some."""
 
 
 @functools.cache
 def _c_functions() -> list[tuple[CFunction, Callable[..., Any]]]:
-    """Return those there are, each with its replacement."""
+    """Return the C functions that exist on this system, each with its replacement."""
     there = [
         (CFunction(getattr(module, name)), making)
         for module, name, making in _C_FUNCTIONS
@@ -165,7 +166,7 @@ _real_all_tasks = asyncio.all_tasks
 
 
 def _new_socket(cls: Any, *args: Any, **options: Any) -> Any:
-    """Make a socket; that of a program is simulated."""
+    """Create a socket, for a program a simulated one."""
     program = running_program()
     if program is None:
         return cls.__mro__[cls.__mro__.index(socket.socket) + 1].__new__(cls)
@@ -192,9 +193,9 @@ def _all_tasks(loop: asyncio.AbstractEventLoop | None = None) -> set[asyncio.Tas
 
 
 def _set(items: Iterable[Any] = ()) -> Any:
-    """Make a set as asyncio's functions of tasks do; that of a program keeps the order.
+    """Return a set as asyncio's task functions create it, for a program one that keeps the order.
 
-    What ``asyncio.as_completed`` is given are coroutines, and the hash of one is its address.
+    ``asyncio.as_completed`` is passed coroutines, whose hash is their address.
     """
     each = set(items) if running_program() is None else dict.fromkeys(items)
     return each or set()
@@ -206,14 +207,14 @@ _FUNCTIONS: tuple[tuple[dict[str, Any], str, Any], ...] = (
     (asyncio.__dict__, "all_tasks", _all_tasks),
     (asyncio.tasks.__dict__, "all_tasks", _all_tasks),
 )
-"""Functions of Python, which programs find by their modules: module, name, replacement."""
+"""Python functions that programs look up in their modules: module, name, replacement."""
 
 
 # -- replacements of methods -----------------------------------------------------------------------
 
 
 def _refusing(real: Any, what: str, instead: str) -> Any:
-    """Return a method that programs may not call."""
+    """Return a method that raises ``NotSimulated`` if a program calls it."""
 
     def method(self: Any, *args: Any, **options: Any) -> Any:
         program = running_program()
@@ -262,11 +263,11 @@ _METHODS: tuple[tuple[type[Any], str, Callable[[Any], Any]], ...] = (
     ),
     (random.Random, "seed", _seed),
 )
-"""Replaced while events run: class, name, what makes the replacement of the method."""
+"""Methods that are replaced while events run: class, name, factory of the replacement."""
 
 
 class Ambience:
-    """Clocks and chance of the programs of one simulation."""
+    """Clocks and random sources of the programs of one simulation."""
 
     def __init__(self, seed: int) -> None:
         try:
@@ -284,7 +285,7 @@ class Ambience:
 
     @contextmanager
     def running(self) -> Iterator[None]:
-        """While events run: what programs see is replaced, and the collector waits."""
+        """Replace what programs see, and switch the garbage collector off, while events run."""
         if self._is_running:
             yield
             return
@@ -331,7 +332,7 @@ class Ambience:
                     c_function.restore()
                 for (module, name, _), function in zip(_FUNCTIONS, functions, strict=True):
                     if function is None:
-                        del module[name]  # a built-in function, which it hid
+                        del module[name]  # uncovers the built-in function
                     else:
                         module[name] = function
                 for (cls, name, _), method in zip(_METHODS, methods, strict=True):
@@ -345,7 +346,7 @@ class Ambience:
         return _wall_ns(program)
 
     def begin_turn(self, program: RunningProgram) -> None:
-        """Callbacks of a program follow."""
+        """Prepare for callbacks of a program."""
         Now.program = program
         Now.turn = turn = Now.turn + 1
         if not self._c_clocks.are_replaced:
@@ -358,7 +359,8 @@ class Ambience:
 
     @contextmanager
     def executor(self) -> Iterator[Callable[[], float]]:
-        """While a function of an executor runs; gives what tells how long it has slept."""
+        """Set the state for a function of an executor; yield a function that returns its sleep in
+        seconds after the block."""
         loop = asyncio._get_running_loop()
         asyncio._set_running_loop(None)
         Now.is_in_executor = True

@@ -1,4 +1,4 @@
-"""Brokers as programs reach them: their listeners on the simulated network."""
+"""Listeners of brokers on the simulated network, for programs."""
 
 from __future__ import annotations
 
@@ -30,24 +30,24 @@ if TYPE_CHECKING:
 
 
 class Security(Protocol):
-    """Demands of listeners on their clients."""
+    """Security requirements of the brokers' listeners."""
 
     @property
     def config(self) -> SecurityConfig: ...
 
     def guard(self, config: BrokerConfig) -> Callable[[Gateway], Backend] | None:
-        """Return what decides on requests where an authorizer is configured."""
+        """Return a factory of the backend that authorizes requests; None without an authorizer."""
         ...
 
     def listener_security(
         self, gateway: Gateway, config: BrokerConfig, broker_id: int, listener: ListenerSpec
     ) -> ListenerSecurity:
-        """Return what a listener of one broker asks of its clients."""
+        """Return the security requirements of one listener of a broker."""
         ...
 
 
 class ProgramGateway(Gateway):
-    """The ``Backend`` of brokers' listeners, for which each client is a program."""
+    """The ``Backend`` of brokers' listeners whose clients are programs."""
 
     def __init__(self, runtime: VirtualRuntime, kafka_version: str, names: Names) -> None:
         super().__init__(runtime, kafka_version)
@@ -80,7 +80,7 @@ class _Listener(KafkaListener):
             self.accept(end)
 
     def accept(self, end: End) -> None:
-        """Take a connection; those that come too early wait, as in a kernel."""
+        """Accept a connection; before the listener serves, connections wait, as in a kernel."""
         if not self._accepting:
             self._early.append(end)
             return

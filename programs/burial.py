@@ -1,9 +1,9 @@
-"""The rest of a program that was killed: nothing of it may run any more.
+"""Disposes of the objects of a killed program without running any of its code.
 
-Python closes a coroutine that is no longer needed: its ``finally`` would run, and so would the
-``__del__`` of its objects, although their process is dead. But it finalizes an object once, even
-one that lives on afterwards (PEP 442), and notes that in the object. So that note is made for all
-that is left, which then goes without a word when nothing leads to it any more.
+Python closes an unreachable coroutine, which would run its ``finally``, and calls the ``__del__``
+of objects, although their process is dead. But Python finalizes an object only once, even if the
+object survives (PEP 442), and marks it as finalized. So all remaining objects of the program are
+marked, and are then freed silently when they become unreachable.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ from types import (
 from typing import Any
 
 _kept: list[list[object]] = []
-# For ever, and without being closed at the end of this process either.
+# Keep these objects permanently, so that they are not finalized at interpreter exit either.
 ctypes.pythonapi.Py_IncRef(ctypes.py_object(_kept))
 
 _Word = ctypes.c_size_t
 _FINALIZED = 1
 _HAS_HEADER = 1 << 14
-"""Flag of a type whose objects the garbage collector knows: Py_TPFLAGS_HAVE_GC."""
+"""Flag of types whose objects the garbage collector tracks: Py_TPFLAGS_HAVE_GC."""
 _SUSPENDED = (CoroutineType, GeneratorType, AsyncGeneratorType, asyncio.Future)
 _LEADS_OUT = (ModuleType, type, CodeType, logging.Logger, logging.Handler)
 _OURS = "fakekafka."
@@ -42,27 +42,28 @@ _PROGRAMS = "fakekafka.programs."
 
 
 def bury(remains: Iterable[object]) -> None:
-    """See to it that no code of some objects runs, nor of those to which they lead."""
+    """Prevent any code of these objects, and of all objects they refer to, from running."""
     buried = list(remains)
     if not _CAN_MARK or not all(map(_silence, _reached(buried))):
         _kept.append(buried)
 
 
 def _reached(remains: Iterable[object]) -> Iterable[object]:
-    """All objects that are the program's: not those of the simulation, nor modules and classes."""
+    """Return the reachable objects of the program, without objects of the simulation, modules and
+    classes."""
     seen: dict[int, object] = {}
     new: list[Any] = list(remains)
     while new:
         leading: list[object] = []
         for one in new:
-            kind = type(one)  # not its __class__, which may be code of the program
+            kind = type(one)  # ``__class__`` may be code of the program
             if id(one) in seen or issubclass(kind, _LEADS_OUT):
                 continue
             module = str(kind.__module__)
             if module.startswith(_OURS) and not module.startswith(_PROGRAMS):
                 continue
             seen[id(one)] = one
-            if kind is FunctionType:  # and not the names of its module
+            if kind is FunctionType:  # but not the globals of its module
                 leading += [one.__closure__, one.__defaults__, one.__kwdefaults__]
             else:
                 leading.append(one)
@@ -71,7 +72,7 @@ def _reached(remains: Iterable[object]) -> Iterable[object]:
 
 
 def _silence(one: Any) -> bool:
-    """Have nothing run when an object goes; False if something would."""
+    """Prevent code from running when an object is freed; return False if that is not possible."""
     kind = type(one)
     if kind.__weakrefoffset__ and any(
         isinstance(reference.__callback__, weakref.finalize)
@@ -79,7 +80,7 @@ def _silence(one: Any) -> bool:
     ):
         return False
     if not issubclass(kind, _SUSPENDED):
-        # A file of a dead process is closed, too.
+        # Files of a dead process are closed as well, so their finalizer may run.
         if not hasattr(kind, "__del__") or issubclass(kind, io.IOBase):
             return True
         if not kind.__flags__ & _HAS_HEADER:
@@ -89,14 +90,14 @@ def _silence(one: Any) -> bool:
 
 
 def _mark(one: object) -> None:
-    """Note that an object was finalized: in the word before it, where the garbage collector has
-    its links and notes."""
+    """Mark an object as finalized, in the word before it, where the garbage collector keeps its
+    links and flags."""
     word = _Word.from_address(id(one) - ctypes.sizeof(_Word))
     word.value |= _FINALIZED
 
 
 def _can_mark() -> bool:
-    """Try it out on a generator: where it has no effect, remains are kept."""
+    """Return whether marking works, by a trial with a generator; otherwise remains are kept."""
     if sys.implementation.name != "cpython" or sysconfig.get_config_var("Py_GIL_DISABLED"):
         return False
     closed = []

@@ -1,8 +1,8 @@
-"""C code that reads the system's clock by itself, where no replacement in Python reaches it.
+"""C code that reads the system's clock directly, out of reach of replacements in Python.
 
-aiokafka's extension stamps a record that has no timestamp of its own. While events run, its builder
-of batches has a subclass in its place that asks Python's clock, as aiokafka's own code in Python
-does, and so a program's record has the time of the program.
+aiokafka's extension stamps records that have no timestamp. While events run, a subclass replaces
+its batch builder and reads Python's clock, as aiokafka's pure-Python code does, so that a program's
+records have the time of the program.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def _stamping(builder: type[Any]) -> type[Any]:
 
 
 class CClocks:
-    """Replacement of what reads the clock once it is imported, until it is given back."""
+    """Replaces code that reads the clock once it has been imported, until it is restored."""
 
     def __init__(self) -> None:
         self.are_replaced: bool = False
@@ -38,11 +38,11 @@ class CClocks:
         self._real: Any = None
 
     def replace(self) -> None:
-        """Replace what has been imported meanwhile."""
+        """Replace the builder if its module has been imported meanwhile."""
         if _MODULE in sys.modules:
             module = sys.modules[_MODULE]
             builder = getattr(module, _NAME, None)
-            if builder is None:  # it is being imported
+            if builder is None:  # the module is still being imported
                 return
             self._module, self._real = module, builder
             setattr(module, _NAME, _stamping(builder))

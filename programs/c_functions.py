@@ -1,9 +1,9 @@
-"""Functions of C, replaced for every name that they were ever bound to.
+"""C functions, replaced for every name that they are bound to.
 
-``from time import monotonic`` keeps the function itself, so a replacement in the module ``time``
-does not reach it. But a function of C is an object with two pointers: to a method and to what that
-is called with, its module. While events run, the second is a function of Python and the first a
-method of C that calls it.
+``from time import monotonic`` keeps the function itself, so replacing the attribute of the module
+``time`` does not affect it. But a C function is an object with two pointers: to a method and to
+that method's first argument, its module. While events run, the second points to a Python function
+and the first to a C method that calls it.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 
 _api = ctypes.pythonapi
 _POINTERS = object.__basicsize__
-"""Where the two pointers are, in an object of a function: behind what each object has."""
+"""Offset of the two pointers in a function object, after the header of every object."""
 
 _VARARGS, _KEYWORDS, _NOARGS, _O, _FASTCALL = 0x1, 0x2, 0x4, 0x8, 0x80
 _CALLERS = {
@@ -24,7 +24,8 @@ _CALLERS = {
     _VARARGS | _KEYWORDS: _api.PyObject_Call,
     _FASTCALL | _KEYWORDS: _api.PyObject_Vectorcall,
 }
-"""For each way in which a method is called: what takes the same, and calls its first argument."""
+"""Calling convention of a method to a C function that takes the same arguments and calls the first
+one."""
 
 
 class _Method(ctypes.Structure):
@@ -44,7 +45,7 @@ _twin_of = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p, ctypes.py_object
 
 
 class CFunction:
-    """A function of C, which can be replaced and given back."""
+    """A C function that can be replaced and restored."""
 
     def __init__(self, function: Any) -> None:
         self._function = function
@@ -53,20 +54,20 @@ class CFunction:
         if self._real[1] != id(function.__self__):
             raise NotImplementedError(f"{function!r} is not laid out as CPython does")
         self.real: Callable[..., Any] = _twin_of(self._real[0], function.__self__, None)
-        """The function itself, also while it is replaced."""
+        """The original function, even while it is replaced."""
         method = _Method.from_address(self._real[0] or 0)
         caller = ctypes.cast(_CALLERS[method.flags], ctypes.c_void_p)
         self._method = _Method(method.name, caller.value, method.flags, method.doc)
         self._replacement: Any = None
 
     def replace(self, replacement: Callable[..., Any]) -> None:
-        """Call another function instead, whoever calls this one."""
-        _api.Py_IncRef(ctypes.py_object(replacement))  # a function holds what it is called with
+        """Redirect all calls of this function to another one."""
+        _api.Py_IncRef(ctypes.py_object(replacement))  # the function object holds a reference
         self._replacement = replacement
         self._pointers[0], self._pointers[1] = ctypes.addressof(self._method), id(replacement)
 
     def restore(self) -> None:
-        """Be itself again."""
+        """Restore the original function."""
         self._pointers[0], self._pointers[1] = self._real
         replacement, self._replacement = self._replacement, None
         _api.Py_DecRef(ctypes.py_object(replacement))

@@ -1,4 +1,4 @@
-"""Callbacks of a loop: handles of asyncio, and the event from which each follows."""
+"""Callbacks of a loop: asyncio handles that know the event that caused them."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ if TYPE_CHECKING:
 
 
 class _Runs:
-    """The act of a handle of asyncio when its turn has come."""
+    """The execution of an asyncio handle."""
 
     __slots__ = ()
 
     def run(self: Any) -> None:
-        """Call back in the context that was given, or was there when it was scheduled."""
+        """Call the callback in the given context, or in the context in which it was scheduled."""
         try:
             self._context.run(self._callback, *self._args)
         except (SystemExit, KeyboardInterrupt):
@@ -25,26 +25,26 @@ class _Runs:
             self._loop.call_exception_handler(
                 {"message": f"Exception in callback {name}", "exception": error, "handle": self}
             )
-        self = None  # else an exception that lives on would hold its own task
+        self = None  # otherwise a surviving exception would refer to its own task
 
 
 class ReadyCall(_Runs, asyncio.Handle):
-    """A callback that is ready."""
+    """A callback that is ready to run."""
 
     __slots__ = ("cause",)
     cause: int | None
 
 
 class TimedCall(_Runs, asyncio.TimerHandle):
-    """The same at a time."""
+    """A callback that is scheduled for a time."""
 
     __slots__ = ("cause", "timer")
     cause: int | None
     timer: VirtualTimer
-    """What will fire, or has."""
+    """Timer of the runtime, which will fire or has fired."""
     _scheduled: bool
-    """Whether asyncio tells the loop when it is cancelled."""
+    """True if asyncio has to notify the loop when the call is cancelled."""
 
     def due(self) -> None:
-        """Its time has come."""
+        """Run the call, whose time has come."""
         self._loop.timer_fired(self)  # type: ignore[attr-defined]

@@ -8,16 +8,17 @@ from ..protocol.errors import FakeKafkaError, UsageError
 
 
 class NotSimulated(UsageError, NotImplementedError):
-    """A program asked for something that virtual time has not, such as a thread or a real socket.
+    """A program used something that virtual time cannot offer, such as a thread or a real socket.
 
-    It is a ``NotImplementedError``, too: many programs expect one, of signal handlers for example.
+    The error is also a ``NotImplementedError``, which many programs expect, for example from
+    ``add_signal_handler``.
     """
 
 
 class ProgramError(FakeKafkaError, RuntimeError):
-    """A program did what no program may: it never gave the loop back, or would not end."""
+    """A program blocked the loop, or did not end when it had to."""
 
 
 def refuse(program: str, what: str, instead: str) -> NoReturn:
-    """Raise ``NotSimulated``: what a program asked for, and what to do instead."""
+    """Raise ``NotSimulated`` with what a program did and what to do instead."""
     raise NotSimulated(f"{program} {what}, which virtual time does not have; {instead}")

@@ -1,8 +1,9 @@
 """An asyncio event loop whose timers and callbacks are entries of the simulation's heap.
 
-Turns. What is ready runs in turns, as in asyncio's own loops: a turn is one entry of the heap and
-takes what was ready when it began. A timer is an entry, too. So the order of everything is that of
-the virtual runtime, (time, sequence). Each callback follows in a trace from what scheduled it.
+Ready callbacks run in turns, as in asyncio's own loops: a turn is one entry of the heap and runs
+the callbacks that were ready when it began. A timer is an entry, too. So everything happens in the
+order of the virtual runtime, (time, sequence). In a trace, the cause of each callback is the event
+that scheduled it.
 """
 
 from __future__ import annotations
@@ -29,24 +30,24 @@ T = TypeVar("T")
 logger: logging.Logger = logging.getLogger("fakekafka.programs")
 
 _TURNS_AT_ONCE = 100
-"""So many turns of one instant take no time; each further one takes what it would in real life."""
+"""Number of turns at one instant that take no time; each further turn takes a realistic time."""
 _TURN_US = 50
 _BUSY_TURNS_MAX = 400_000
-"""After so many turns of that kind a program goes round for ever."""
+"""Number of turns of that kind after which a program is considered to loop forever."""
 _NEVER_US = 1 << 60
 
 
 class SimulatedLoop(asyncio.AbstractEventLoop):
-    """Timers, callbacks, tasks and futures in virtual time, for the end of a broker.
+    """Timers, callbacks, tasks and futures in virtual time, as needed by a broker's listeners.
 
-    ``ProgramLoop`` adds what a program may ask for beside these.
+    ``ProgramLoop`` adds the other features that a program may use.
     """
 
     __deletable__: tuple[str, ...] = ("_runtime",)
     reads_at_once = True
-    """Whether protocols read as soon as bytes come, and not in a turn: there is no other code."""
+    """True if protocols read as soon as bytes arrive, not in a turn; brokers run no other code."""
     acts: Acts | None = None
-    """Where the acts of the program are kept, if something asks for them."""
+    """Records the acts of the program; None if they are not needed."""
 
     def __init__(self, runtime: VirtualRuntime, name: str) -> None:
         self._runtime = runtime
@@ -124,7 +125,7 @@ class SimulatedLoop(asyncio.AbstractEventLoop):
             self.act(f"waits until {when:.6f} s")
         call = TimedCall(when, callback, args, self, context)
         call._scheduled = True
-        # Never at the very time: no real timer is, and the difference of two floats may be less.
+        # Slightly late, as any real timer: the difference of two floats may be too small.
         delay_us = math.floor(round(when * 1e6 - runtime.now, 2)) + 1
         delay_us = min(max(1, delay_us), _NEVER_US)
         call.timer = timer = runtime.call_later(None, delay_us, call.due)
@@ -133,7 +134,7 @@ class SimulatedLoop(asyncio.AbstractEventLoop):
         return call
 
     def timer_fired(self, call: TimedCall) -> None:
-        """The time of a call has come."""
+        """Run a scheduled call whose time has come."""
         call._scheduled = False
         self._timers.pop(call.timer, None)
         self._ready.append(call)
@@ -142,7 +143,7 @@ class SimulatedLoop(asyncio.AbstractEventLoop):
             self._runtime.call_later(None, 0, self._turn)
 
     def _timer_handle_cancelled(self, call: TimedCall) -> None:
-        """Called by asyncio's handle when it is cancelled."""
+        """Cancel the timer of a call; asyncio's handle calls this method when it is cancelled."""
         self._timers.pop(call.timer, None)
         call.timer.cancel()
 
@@ -165,7 +166,7 @@ class SimulatedLoop(asyncio.AbstractEventLoop):
                 if not call.cancelled():
                     runtime.cause = call.cause
                     call.run()
-                del call  # what it calls back may end here
+                del call  # lets the objects of its callback be freed here
                 if not ready:
                     break
         finally:
@@ -176,7 +177,7 @@ class SimulatedLoop(asyncio.AbstractEventLoop):
                 runtime.call_later(None, self._pause_us(), self._turn)
 
     def _pause_us(self) -> int:
-        """Return when the next turn comes, of those that follow each other without a pause."""
+        """Return the delay of the next turn if turns follow each other without a pause."""
         if self._busy_turns == 0 and self._turns_at_once < _TURNS_AT_ONCE:
             return 0
         self._busy_turns += 1
@@ -185,16 +186,16 @@ class SimulatedLoop(asyncio.AbstractEventLoop):
         return _TURN_US
 
     def _begin_turn(self) -> None:
-        """Prepare for callbacks."""
+        """Prepare for the callbacks of a turn."""
 
     def _end_turn(self) -> None:
-        """Take back what was prepared."""
+        """Undo the preparations."""
 
     def _goes_round(self, call: ReadyCall | TimedCall | None) -> None:
         raise UsageError(f"{self.name} does {call!r} over and over without any time passing")
 
     def pause(self) -> None:
-        """Run nothing until ``resume``; what becomes due meanwhile waits."""
+        """Run nothing until ``resume``; callbacks that become due meanwhile wait."""
         self.is_paused = True
 
     def resume(self) -> None:
@@ -208,7 +209,7 @@ class SimulatedLoop(asyncio.AbstractEventLoop):
             raise RuntimeError("Event loop is closed")
 
     def act(self, what: str, data: bytes = b"") -> None:
-        """Keep what the code of the program does now."""
+        """Record an act of the program's code."""
         assert self.acts is not None
         self.acts.add(self._runtime.now, self.name, self, what, data)
 
@@ -289,7 +290,7 @@ class SimulatedLoop(asyncio.AbstractEventLoop):
         return self._is_closed
 
     def drop(self) -> list[object]:
-        """Never run anything again; gives all that was going to, for someone to hold."""
+        """Stop running anything; return all pending objects, for the caller to hold."""
         self._is_closed = True
         for timer in self._timers:
             timer.cancel()
@@ -299,12 +300,12 @@ class SimulatedLoop(asyncio.AbstractEventLoop):
         return dropped
 
     def sever(self) -> None:
-        """Drop the simulation: what still holds the loop must not keep all of that."""
+        """Drop the reference to the simulation, so that the loop does not keep it alive."""
         del self._runtime
 
 
 class AsyncGenerators:
-    """The asynchronous generators of a loop that have begun and not ended."""
+    """The asynchronous generators of a loop that have started and not ended."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
@@ -314,12 +315,12 @@ class AsyncGenerators:
         self._count = 0
 
     def begin(self, generator: AsyncGenerator[Any, Any]) -> None:
-        """Note one that begins."""
+        """Register a generator that starts."""
         self._count += 1
         self._begun[self._count] = generator
 
     def finalize(self, generator: AsyncGenerator[Any, Any]) -> None:
-        """Close one that nobody needs any more."""
+        """Close a generator that is no longer referenced."""
         if not self._loop.is_closed():
             self._loop.call_soon(self._close, generator)
 
@@ -327,7 +328,7 @@ class AsyncGenerators:
         self._loop.create_task(_closing(generator))
 
     async def close_all(self) -> None:
-        """Close those that are left, the oldest first."""
+        """Close the remaining generators, the oldest first."""
         begun = [generator for _, generator in sorted(self._begun.items())]
         self._begun.clear()
         results = await asyncio.gather(*map(_closing, begun), return_exceptions=True)
@@ -343,7 +344,7 @@ class AsyncGenerators:
 
 
 def generator_hooks(outer: Any) -> tuple[Any, Any]:
-    """Return hooks for asynchronous generators: for those of programs, and others for the rest."""
+    """Return hooks for asynchronous generators; generators outside programs use the outer hooks."""
 
     def begin(generator: AsyncGenerator[Any, Any]) -> None:
         generators = getattr(asyncio._get_running_loop(), "generators", None)

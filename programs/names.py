@@ -1,4 +1,4 @@
-"""Machines of the simulated network by name and by address."""
+"""Lookup of machines of the simulated network by name and by address."""
 
 from __future__ import annotations
 
@@ -9,22 +9,22 @@ from ..protocol.errors import did_you_mean
 from .tcp import Ether, Machine
 
 CLUSTER = "kafka"
-"""Name that stands for all brokers."""
+"""Name that resolves to all brokers."""
 _OWN = ("", "localhost", "127.0.0.1", "::1", "0.0.0.0", "::")
 
 
 class Names:
-    """Addresses behind names of machines, as a name server of the network would say."""
+    """Resolves names of machines to addresses, as a name server of the network."""
 
     def __init__(self, ether: Ether, brokers: Callable[[], list[str]]) -> None:
-        """``brokers`` gives the names of the cluster's brokers."""
+        """``brokers`` returns the names of the cluster's brokers."""
         self.ether = ether
         self._brokers = brokers
         self.machines: dict[str, Machine] = {}
         self._by_address: dict[str, Machine] = {}
 
     def add(self, name: str, network: int) -> Machine:
-        """Put a machine on the network; brokers and programs have addresses of their own kind."""
+        """Add a machine to the network; brokers and programs have separate address ranges."""
         machine = self.machines.get(name)
         if machine is None:
             number = 1 + sum(1 for one in self.machines.values() if f".{network}." in one.address)
@@ -34,7 +34,7 @@ class Names:
         return machine
 
     def addresses(self, host: str | None, own: Machine) -> list[str]:
-        """Return the addresses of a name, as seen by a machine; ``gaierror`` if it has none."""
+        """Return the addresses of a name, as seen by ``own``; raise ``gaierror`` without any."""
         if host is None or host in _OWN or host == own.name:
             return [own.address]
         if host == CLUSTER:
@@ -54,6 +54,6 @@ class Names:
         return self._by_address[address]
 
     def name_of(self, address: str) -> str:
-        """Return the name of the machine with an address; the address where there is none."""
+        """Return the name of the machine with an address, or the address if there is no machine."""
         machine = self._by_address.get(address)
         return address if machine is None else machine.name

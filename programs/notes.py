@@ -1,4 +1,4 @@
-"""Reports of programs about themselves: rows of the trace that a test can wait and ask for."""
+"""Notes by which programs report something: events of the trace that a test can wait for."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ if TYPE_CHECKING:
 
 
 class Note(NamedTuple):
-    """A report."""
+    """A report by a program or a test."""
 
     text: str
-    """What was reported."""
+    """Text of the note."""
     values: dict[str, Any]
-    """The values reported with it, by name."""
+    """Values reported with the text, by name."""
     program: str
-    """Whose code reported it: the name of a program, or ``scenario``."""
+    """Name of the program whose code reported the note, or ``scenario``."""
     time_ms: float
     """Virtual milliseconds since the run began."""
     event: int | None
-    """Number of its row in the trace, None in a run that is not recorded."""
+    """Number of its event in the trace; None in a run without recording."""
 
     def has(self, text: str | None, values: dict[str, Any]) -> bool:
-        """Return whether it is of this text and has these values, and maybe others."""
+        """Return whether the note has this text and at least these values."""
         return (text is None or self.text == text) and all(
             name in self.values and self.values[name] == value for name, value in values.items()
         )
@@ -34,7 +34,7 @@ class Note(NamedTuple):
 
 
 class Notes:
-    """Reports in the order in which they came."""
+    """Notes in the order in which they were made."""
 
     def __init__(self, runtime: VirtualRuntime) -> None:
         self._runtime = runtime
@@ -53,5 +53,5 @@ class Notes:
         return note
 
     def having(self, text: str | None, values: dict[str, Any]) -> list[Note]:
-        """Return those of a text that have these values."""
+        """Return the notes with a text and at least these values."""
         return [note for note in self._all if note.has(text, values)]

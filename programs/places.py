@@ -12,7 +12,7 @@ _STANDARD = os.path.dirname(os.__file__) + os.sep
 _CALLS = os.path.join(os.path.dirname(__file__), "calls.py")
 _PACKAGE = os.path.dirname(os.path.dirname(__file__))
 _OURS = tuple(os.path.join(_PACKAGE, folder) + os.sep for folder in ("programs", "testing"))
-"""What of this package a program's code calls, or is called by."""
+"""Folders of this package whose code calls a program, or is called by it."""
 _INSTALLED = (f"{os.sep}site-packages{os.sep}", f"{os.sep}dist-packages{os.sep}")
 
 
@@ -27,12 +27,12 @@ def _is_elsewhere(path: str) -> bool:
 
 
 def told(frame: FrameType) -> str:
-    """Return a place in words: file, line and function."""
+    """Return the description of a place: file, line and function."""
     return f"{frame.f_code.co_filename}:{frame.f_lineno} in {frame.f_code.co_name}"
 
 
 def of_stack(frame: FrameType | None) -> str:
-    """Return where a stack is in the program's code: in its own, or in that of a library."""
+    """Return the place of a stack in the program's own code, or else in that of a library."""
     frames = list(_of_program(frame))
     own = [frame for frame in frames if is_own(frame)]
     others = [frame for frame in frames if not _is_elsewhere(frame.f_code.co_filename)]
@@ -41,12 +41,12 @@ def of_stack(frame: FrameType | None) -> str:
 
 
 def is_in_own(frame: FrameType | None) -> bool:
-    """Return whether a stack has code of the program itself in it, and not only of libraries."""
+    """Return whether a stack contains the program's own code, not only libraries."""
     return any(map(is_own, _of_program(frame)))
 
 
 def _of_program(frame: FrameType | None) -> Iterator[FrameType]:
-    """Give the frames of a stack, innermost first, up to the loop that calls the program."""
+    """Yield the frames of a stack, innermost first, up to the loop that calls the program."""
     while frame is not None:
         code = frame.f_code
         if code.co_name == "run" and code.co_filename == _CALLS:
@@ -56,7 +56,7 @@ def _of_program(frame: FrameType | None) -> Iterator[FrameType]:
 
 
 def of_task(task: asyncio.Task[Any]) -> str:
-    """Return the name of a task, and where in the program's own code it waits."""
+    """Return the name of a task and the place in the program's own code where it waits."""
     frames = list(_awaiting(task.get_coro()))
     if not frames:
         return task.get_name()
@@ -65,13 +65,13 @@ def of_task(task: asyncio.Task[Any]) -> str:
 
 
 def is_own(frame: FrameType) -> bool:
-    """Return whether a frame is of the program itself, and not of a library."""
+    """Return whether a frame belongs to the program itself, not to a library."""
     path = frame.f_code.co_filename
     return not _is_elsewhere(path) and not _is_installed(path)
 
 
 def _awaiting(awaited: Any) -> Iterator[FrameType]:
-    """Give the frames of a coroutine and of what it awaits, the outermost first."""
+    """Yield the frames of a coroutine and of the coroutines it awaits, the outermost first."""
     while awaited is not None:
         for prefix, inner in (("cr", "await"), ("gi", "yieldfrom"), ("ag", "await")):
             frame = getattr(awaited, f"{prefix}_frame", None)

@@ -1,4 +1,4 @@
-"""A program: its runs, each with a loop of its own, and what becomes of them."""
+"""A program: its runs, each with its own loop, and their outcomes."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 Main = Callable[..., Awaitable[Any]]
 
 _CANCELLED_WITHIN_S = 60.0
-"""Virtual seconds that tasks have to end in once main has ended and they were cancelled."""
+"""Virtual seconds within which cancelled tasks must end after main has ended."""
 
 
 def _name_of(main: object) -> str:
@@ -37,7 +37,7 @@ def _name_of(main: object) -> str:
 
 
 class Program:
-    """A program of the simulation; it can be started again and again."""
+    """A program of the simulation, which can be started repeatedly."""
 
     def __init__(
         self,
@@ -68,13 +68,13 @@ class Program:
         self._ahead_us = 0
         self.loop: ProgramLoop | None = None
         self.is_awaited = False
-        """Whether somebody takes the outcome, and with that an error of main."""
+        """True if a caller waits for the outcome, and so receives an error of main."""
         self.is_done: bool = False
-        """Whether the last run has come to an end by itself."""
+        """True if the last run ended on its own."""
         self._result: Any = None
         self.failure: BaseException | None = None
         self.supervise: Callable[[BaseException], bool] | None = None
-        """Asked when main has failed and nobody waits for it: whether the error is dealt with."""
+        """Called when main has failed and no caller waits; returns True if it handled the error."""
 
     @property
     def is_running(self) -> bool:
@@ -92,15 +92,15 @@ class Program:
     # -- its clock -----------------------------------------------------------------------------
 
     def now_us(self) -> int:
-        """Microseconds by a clock that nobody sets."""
+        """Return the microseconds of the monotonic clock."""
         return self.runtime.now
 
     def wall_us(self) -> int:
-        """Microseconds since the Unix epoch by the clock of its machine."""
+        """Return the microseconds since the Unix epoch by the clock of its machine."""
         return VIRTUAL_EPOCH_MS * 1000 + self.runtime.now + self._ahead_us
 
     def shift_clock(self, shift_ms: float) -> None:
-        """Set the wall clock of its machine forward, or back."""
+        """Set the wall clock of its machine forward or back."""
         self.runtime.note("fault", self.name, f"the clock of {self.name} is set {shift_ms:+g} ms")
         self._ahead_us += round(shift_ms * 1000)
 
@@ -140,20 +140,20 @@ class Program:
         loop.main.add_done_callback(loop.main_ended)
 
     def main_ended(self, loop: ProgramLoop, main: asyncio.Task[Any]) -> None:
-        """Main has returned, or raised: tidy up, and exit."""
+        """Clean up and exit after main has returned or raised."""
         error: BaseException | None
         if main.cancelled():
             error = ProgramError(f"main of {self.name} was cancelled")
         else:
             error = main.exception()
         if isinstance(error, SystemExit):
-            return  # its turn ends with it
+            return  # the turn ends with it
         result = None if error is not None else main.result()
         tidying = loop.create_task(self._tidy(loop), name="the end of main")
         tidying.add_done_callback(lambda done: self._end(result, error or _error_of(done)))
 
     async def _tidy(self, loop: ProgramLoop) -> None:
-        """Cancel what main has left behind, as ``asyncio.run`` does."""
+        """Cancel the tasks that main has left behind, as ``asyncio.run`` does."""
         left = asyncio.all_tasks(loop) - {asyncio.current_task(loop)}
         if left:
             tasks = by_number(left)
@@ -182,7 +182,7 @@ class Program:
         await loop.shutdown_asyncgens()
 
     def _end(self, result: Any, error: BaseException | None) -> None:
-        """The process exits by itself."""
+        """End the run: the process exits on its own."""
         if self.loop is None:
             return
         self.is_done, self._result, self.failure = True, result, error
@@ -199,7 +199,8 @@ class Program:
             self._tell(error)
 
     def _tell(self, error: BaseException) -> None:
-        """Hand an error to whoever waits for the outcome; else it ends what runs events."""
+        """Pass an error to the caller that waits for the outcome, or else raise it from the call
+        that runs events."""
         if not self.is_awaited and self.supervise is not None and self.supervise(error):
             return
         now_s = self.runtime.now / 1e6
@@ -209,7 +210,7 @@ class Program:
             self.runtime.outsider_failed("program", self._main, wrapped)
 
     def failed_aside(self, context: dict[str, Any]) -> None:
-        """A callback, or a task that nobody waits for, has raised."""
+        """Handle an error of a callback, or of a task that is not awaited."""
         message, error = context.get("message") or "Unhandled exception", context.get("exception")
         self.runtime.note("note", self.name, f"error: {message}: {error!r}")
         if isinstance(error, Exception):
@@ -219,7 +220,7 @@ class Program:
             self.runtime.outsider_failed("program", self._main, error)
 
     def exited(self, exit_: SystemExit) -> None:
-        """The program has called ``sys.exit``."""
+        """End the program, which has called ``sys.exit``."""
         code = exit_.code
         self._end(
             None,
@@ -227,7 +228,7 @@ class Program:
         )
 
     def stuck(self) -> None:
-        """A callback did not end by itself."""
+        """Fail the program, a callback of which did not return by itself."""
         place, watchdog.stuck_at = watchdog.stuck_at, None
         self._fail_hard(
             f"{self.name} has not given its event loop back for {watchdog.limit_s:g} real s: it "
@@ -236,7 +237,7 @@ class Program:
         )
 
     def goes_round(self, call: str) -> None:
-        """It does something over and over, without any time passing."""
+        """Fail the program, which repeats something forever without time passing."""
         tasks = by_number(asyncio.all_tasks(self.loop))
         self._fail_hard(
             f"{self.name} goes round without any time passing: next is {call}; its tasks are "
@@ -269,7 +270,7 @@ class Program:
         return loop.drop()
 
     def forget(self) -> None:
-        """The simulation ends."""
+        """Drop the program at the end of the simulation."""
         loop = self.loop
         if loop is not None:
             readers = self._readers()
@@ -280,13 +281,13 @@ class Program:
         return [end.reader for end in self.machine.ends if end.reader is not None]
 
     def restart(self) -> None:
-        """Start it again, after a kill if it runs."""
+        """Start the program again; kill it first if it is running."""
         if self.is_running:
             self.kill()
         self.start()
 
     def pause(self) -> None:
-        """Run none of its code until ``resume``; its machine still takes bytes."""
+        """Run none of its code until ``resume``; its machine still receives bytes."""
         loop = self._require_running()
         self._require_outside("pause itself; use `await asyncio.sleep(...)`")
         self.runtime.note("fault", self.name, f"{self.name} is paused")
@@ -309,14 +310,14 @@ class Program:
             raise UsageError(f"{self.name} cannot {what}")
 
     def whereabouts(self) -> str:
-        """Return in words where its tasks wait."""
+        """Return a description of the places where its tasks wait."""
         if self.loop is None:
             return f"{self.name} does not run"
         tasks = ", ".join(map(places.of_task, by_number(asyncio.all_tasks(self.loop))))
         return f"{self.name} {'is paused' if self.is_paused else 'runs'}; its tasks are {tasks}"
 
     def outcome(self) -> Any:
-        """Return what main has returned; raises what it raised."""
+        """Return the result of main, or raise its error."""
         if self.failure is not None:
             raise self.failure
         if not self.is_done:
@@ -325,7 +326,7 @@ class Program:
 
 
 def _bury(loop: ProgramLoop, readers: Iterable[Reader], remains: list[object]) -> None:
-    """Keep what is left of a run, without what leads from it to the simulation."""
+    """Dispose of the remaining objects of a run, without their references to the simulation."""
     loop.sever()
     for reader in readers:
         reader.sever()

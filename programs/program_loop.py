@@ -1,4 +1,4 @@
-"""The event loop that a program finds: streams and servers on the simulated network, executors."""
+"""The event loop of a program: streams and servers on the simulated network, executors."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _SHUTDOWN_TIMEOUT_S = 30.0
 
 
 class Server(asyncio.AbstractServer):
-    """A server of a program: listens on ports of its machine."""
+    """A program's server, which listens on ports of its machine."""
 
     def __init__(
         self,
@@ -46,7 +46,7 @@ class Server(asyncio.AbstractServer):
         self._is_closed = False
         self._clients: dict[StreamTransport, None] = {}
         self._dropped: asyncio.Future[None] = loop.create_future()
-        # Done when it is closed and has no client any more.
+        # Done when the server is closed and its last client has gone.
         self._forever: asyncio.Future[None] | None = None
 
     def __repr__(self) -> str:
@@ -65,7 +65,7 @@ class Server(asyncio.AbstractServer):
         return self._is_serving
 
     def listen(self) -> None:
-        """Take connections from now on."""
+        """Start to accept connections."""
         if not self._is_serving and not self._is_closed:
             self._is_serving = True
             for _, port in self._addresses:
@@ -131,8 +131,10 @@ class Server(asyncio.AbstractServer):
             client.abort()
 
     async def wait_closed(self) -> None:
-        """Wait until it is closed and its connections are gone; those are not waited for by Python
-        3.11 if it is closed already."""
+        """Wait until the server is closed and its connections have ended.
+
+        As in Python 3.11, connections are not waited for there if the server is already closed.
+        """
         if self._is_closed and sys.version_info < (3, 12):
             return
         await asyncio.shield(self._dropped)
@@ -157,7 +159,7 @@ def tls_protocol(
     handshake_timeout_s: float | None = None,
     shutdown_timeout_s: float | None = None,
 ) -> Any:
-    """Return asyncio's protocol of TLS around one that reads plain text."""
+    """Return asyncio's TLS protocol around a protocol that reads plain text."""
     protocol_of_tls: Any = sslproto.SSLProtocol
     return protocol_of_tls(
         loop,
@@ -185,7 +187,7 @@ class ProgramLoop(SimulatedLoop):
         self.machine: Machine = machine
         self.generators: AsyncGenerators = AsyncGenerators(self)
         self.main: asyncio.Task[Any] | None = None
-        """Somebody has to hold it: what it waits for may be held by nobody else."""
+        """Held here because the objects that the task waits for may have no other reference."""
 
     def _begin_turn(self) -> None:
         self._program.ambience.begin_turn(self._program)
@@ -211,7 +213,7 @@ class ProgramLoop(SimulatedLoop):
         del self._program, self.machine
 
     def main_ended(self, main: asyncio.Task[Any]) -> None:
-        """Called when main is done; a method of the loop, which can let go of its program."""
+        """Report the end of main. A method of the loop, as the loop can drop its program."""
         if not self._is_closed:
             self._program.main_ended(self, main)
 
@@ -226,7 +228,7 @@ class ProgramLoop(SimulatedLoop):
         error = context.get("exception")
         if isinstance(error, Stuck):
             raise error
-        if not self._is_closed:  # what a dead program's garbage says is not heard
+        if not self._is_closed:  # errors from the garbage of a dead program are ignored
             super().call_exception_handler(context)
 
     # -- life ----------------------------------------------------------------------------------
@@ -251,14 +253,14 @@ class ProgramLoop(SimulatedLoop):
         await self.generators.close_all()
 
     async def shutdown_default_executor(self, timeout: float | None = None) -> None:
-        """Do nothing: functions of executors have all ended."""
+        """Do nothing: all functions of executors have already ended."""
 
     # -- functions of executors ----------------------------------------------------------------
 
     def run_in_executor(  # type: ignore[override]
         self, executor: Any, func: Callable[..., Any], *args: Any
     ) -> asyncio.Future[Any]:
-        """Run the function at once; what it sleeps passes before its result is there."""
+        """Run the function at once; time that it sleeps passes before its result is available."""
         self._require_open()
         future = self.create_future()
         result, error = None, None
@@ -280,7 +282,7 @@ class ProgramLoop(SimulatedLoop):
         return future
 
     def set_default_executor(self, executor: Any) -> None:
-        """Take none: functions run at once."""
+        """Ignore the executor, because functions run at once."""
 
     # -- names ---------------------------------------------------------------------------------
 
@@ -365,7 +367,7 @@ class ProgramLoop(SimulatedLoop):
         raise OSError(f"Multiple exceptions: {', '.join(map(str, errors))}")
 
     async def sock_connect(self, sock: Any, address: Any) -> None:
-        """Connect a socket that the program has made."""
+        """Connect a socket that the program has created."""
         if not isinstance(sock, SimulatedSocket):
             refuse(self.name, "uses a real socket", _STREAMS)
         ((place, port), *_) = self.addresses(address[0], address[1])
@@ -477,7 +479,7 @@ class ProgramLoop(SimulatedLoop):
         start_serving: bool = True,
         **_options: Any,
     ) -> Any:
-        """Listen on a port of the program's machine, by whatever host; 0 takes a free one."""
+        """Listen on a port of the program's machine, whatever the host; port 0 takes a free one."""
         if sock is not None:
             refuse(self.name, "listens on a socket of its own", "give host and port")
         number = port or self.machine.free_port()
@@ -493,7 +495,7 @@ class ProgramLoop(SimulatedLoop):
         await asyncio.sleep(0)
         return server
 
-    # -- what there is not ---------------------------------------------------------------------
+    # -- not simulated -------------------------------------------------------------------------
 
     def add_signal_handler(  # type: ignore[override]
         self, sig: int, callback: Any, *args: Any

@@ -1,4 +1,4 @@
-"""All programs of one simulation, and what they have in common."""
+"""All programs of one simulation, and their shared parts."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class Programs:
-    """The programs of a simulation; its brokers are in reach of them from the first one on."""
+    """The programs of a simulation; the first one makes the brokers reachable for programs."""
 
     def __init__(
         self,
@@ -33,9 +33,8 @@ class Programs:
         security: Security | None = None,
         acts: Acts | None = None,
     ) -> None:
-        """``security`` says what the brokers' listeners ask; without it there is a plain one.
-
-        ``acts`` keeps what the programs do.
+        """``security`` has the requirements of the brokers' listeners; without it there is one
+        plaintext listener. ``acts`` records the acts of the programs.
         """
         self._acts = acts
         self._runtime = runtime
@@ -52,7 +51,7 @@ class Programs:
         self.notes: Notes = Notes(runtime)
 
     def add(self, name: str, main: Main, args: tuple[Any, ...], options: dict[str, Any]) -> Program:
-        """Make a program and start it."""
+        """Create a program and start it."""
         program = Program(
             self._runtime, self._seed, self._names, self._ambience, name, main, args, options,
             self._acts,
@@ -62,29 +61,29 @@ class Programs:
         return program
 
     def find_half_open(self) -> None:
-        """Have each machine notice which of its connections a loss of power has ended."""
+        """Make each machine detect connections that a loss of power has ended."""
         for machine in self._names.machines.values():
             machine.find_half_open()
 
     def note(self, text: str, values: dict[str, Any]) -> Note:
-        """Keep what a program tells about itself, or a test about it."""
+        """Record a note of a program or of the test."""
         program = running_program()
         if program is not None and program.acts is not None:
             program.loop.act(f"notes {text}", repr(values).encode())
         return self.notes.add("scenario" if program is None else program.name, text, values)
 
     def running_name(self) -> str | None:
-        """Return the name of the program whose code runs now."""
+        """Return the name of the program whose code is running."""
         program = running_program()
         return None if program is None else program.name
 
     @contextmanager
     def running(self) -> Iterator[None]:
-        """While events run."""
+        """Prepare for programs while events run."""
         with self._ambience.running():
             yield
 
     def end(self) -> None:
-        """Nothing of any program runs any more."""
+        """Drop all programs, so that none of their code runs again."""
         for program in self._programs.values():
             program.forget()

@@ -1,4 +1,4 @@
-"""A program as its loop and its ambience see it, and which one runs now."""
+"""The interface of a program to its loop and its ambience, and the program that is running."""
 
 from __future__ import annotations
 
@@ -16,82 +16,83 @@ if TYPE_CHECKING:
 
 
 class Surrounding(Protocol):
-    """The surroundings of a program while its callbacks run: clocks, chance, executors."""
+    """Surroundings of a program while its callbacks run: clocks, random sources, executors."""
 
     def begin_turn(self, program: RunningProgram) -> None:
-        """Callbacks of a program follow."""
+        """Prepare for callbacks of a program."""
         ...
 
     def end_turn(self) -> None:
-        """They have run."""
+        """Undo the preparations after the callbacks."""
         ...
 
     def executor(self) -> AbstractContextManager[Callable[[], float]]:
-        """While a function of an executor runs; gives what tells how long it has slept."""
+        """Set the state for a function of an executor; yield a function that returns the seconds it
+        slept."""
         ...
 
 
 class RunningProgram(Protocol):
-    """A program as its loop and its surrounding see it."""
+    """The interface of a program to its loop and its surroundings."""
 
     name: str
     runtime: VirtualRuntime
     names: Names
     chance: random.Random
     node_number: int
-    """Number of its network card, for UUIDs."""
+    """MAC address of its machine, for UUIDs."""
     acts: Acts | None
-    """Where its acts are kept; None if nothing asks for them."""
+    """Records its acts; None if they are not needed."""
 
     @property
     def ambience(self) -> Surrounding: ...
 
     @property
     def loop(self) -> Any:
-        """The loop of its present run, None while it does not run."""
+        """The loop of its current run; None while it is not running."""
         ...
 
     def now_us(self) -> int:
-        """Microseconds by a clock that nobody sets."""
+        """Return the microseconds of the monotonic clock."""
         ...
 
     def wall_us(self) -> int:
-        """Microseconds since the Unix epoch by the clock of its machine."""
+        """Return the microseconds since the Unix epoch by the clock of its machine."""
         ...
 
     def main_ended(self, loop: Any, main: Any) -> None:
-        """Main has returned, or raised."""
+        """Handle the end of main, which has returned or raised."""
         ...
 
     def failed_aside(self, context: dict[str, Any]) -> None:
-        """A callback, or a task that nobody waits for, has raised."""
+        """Handle an error of a callback, or of a task that is not awaited."""
         ...
 
     def exited(self, exit_: SystemExit) -> None:
-        """The program has called ``sys.exit``."""
+        """End the program, which has called ``sys.exit``."""
         ...
 
     def stuck(self) -> None:
-        """A callback did not end by itself."""
+        """Fail the program, a callback of which did not return by itself."""
         ...
 
     def goes_round(self, call: str) -> None:
-        """It does something over and over, without any time passing."""
+        """Fail the program, which repeats something forever without time passing."""
         ...
 
 
 class Now:
-    """The program whose callback runs, and the thread that runs events."""
+    """The program whose callback is running, and the thread that runs events."""
 
     program: RunningProgram | None = None
     turn = 0
-    """Which turn of the simulation's programs it is, while there is a program."""
+    """Number of the current turn among all turns of the simulation's programs."""
     thread = 0
     is_in_executor = False
     slept_s: float = 0.0
-    """How long the function of an executor has slept."""
+    """Seconds that the running function of an executor has slept."""
 
 
 def running_program() -> RunningProgram | None:
-    """Return the program whose callback runs in this thread."""
+    """Return the program whose callback is running in this thread; None outside callbacks."""
     return Now.program if threading.get_ident() == Now.thread else None

@@ -1,7 +1,7 @@
-"""Tasks and futures whose hash is a number.
+"""Tasks and futures with deterministic hashes.
 
-``asyncio.wait`` and many programs keep tasks in sets, and the order of a set follows from hashes.
-That of a plain task is its address, which differs between processes.
+``asyncio.wait`` and many programs keep tasks in sets, whose order depends on hashes. The hash of a
+plain task is its address, which differs between processes.
 """
 
 from __future__ import annotations
@@ -14,10 +14,7 @@ T = TypeVar("T")
 
 
 class Future(asyncio.Future[T]):
-    """A future that is numbered when it is first put into a set or a dictionary.
-
-    Most never are.
-    """
+    """A future that gets a number when it is first hashed, which most futures never are."""
 
     number: int = 0
 
@@ -28,7 +25,7 @@ class Future(asyncio.Future[T]):
 
 
 class Task(asyncio.Task[T]):
-    """A task that knows the how manyth of its loop it is."""
+    """A task that has its number among the tasks of its loop."""
 
     def __init__(
         self,
@@ -37,7 +34,7 @@ class Task(asyncio.Task[T]):
         loop: asyncio.AbstractEventLoop,
         **options: Any,
     ) -> None:
-        self.number = number  # asked for at once: asyncio puts each new task into a set
+        self.number = number  # needed at once, as asyncio puts each new task into a set
         super().__init__(coroutine, loop=loop, **options)
 
     def __hash__(self) -> int:
@@ -45,10 +42,10 @@ class Task(asyncio.Task[T]):
 
 
 def in_order(tasks: set[asyncio.Task[Any]]) -> set[asyncio.Task[Any]]:
-    """Return the tasks of a set in one that was filled by their numbers, and so has one order."""
+    """Return the tasks in a new set, filled in the order of their numbers to have a fixed order."""
     return set(by_number(tasks))
 
 
 def by_number(tasks: Iterable[asyncio.Task[Any]]) -> list[asyncio.Task[Any]]:
-    """Return tasks in the order in which they were made."""
+    """Return tasks in the order in which they were created."""
     return sorted(tasks, key=lambda task: getattr(task, "number", 0))

@@ -1,14 +1,14 @@
 """TCP over the simulated network, between machines that have names.
 
-A connection has two ends. What one end sends leaves in segments; each takes what the link takes at
-that moment, and none overtakes another. The rules of the network act on segments:
+A connection has two ends. Each end sends segments, which are delayed as the link is at that moment
+and do not overtake each other. The rules of the network act on segments:
 
-- a lossy link loses some, and TCP sends them again after 200 ms, then 400 ms, and so on;
-- over a cut link they wait, as they do for messages, until it is mended;
+- a lossy link loses some, and TCP retransmits them after 200 ms, then 400 ms, and so on;
+- on a cut link they wait until the link is restored, as messages do;
 - the bandwidth of the link counts their bytes.
 
-A window of bytes may be under way or unread. While it is full, what is sent stays with the sender,
-who hears of it by its transport. Reads give the bytes cut at places that the seed chooses.
+A window limits the bytes in flight or unread. While it is full, further bytes wait at the sender,
+whose transport is notified. The seed decides how the bytes are split among reads.
 """
 
 from __future__ import annotations
@@ -28,20 +28,20 @@ if TYPE_CHECKING:
 Address = tuple[str, int]
 
 WINDOW_BYTES = 256 * 1024
-"""Bytes of one direction that may be under way or unread: the buffers of two kernels."""
+"""Bytes of one direction that may be in flight or unread: the buffers of two kernels."""
 _HEADER_BYTES = 52
-"""IPv4 and TCP with timestamps, counted where a link has a bandwidth."""
+"""IPv4 and TCP headers with timestamps, counted on links with a bandwidth."""
 _FIRST_RETRY_US = 200_000
 _RETRIES_MAX = 15
 _GIVEN_UP_US = 924_600_000
-"""Linux gives a connection up whose bytes are not acknowledged for so long (tcp_retries2 = 15)."""
+"""Time after which Linux gives up a connection without acknowledgements (tcp_retries2 = 15)."""
 _CONNECT_RETRY_US = 1_000_000
 _CONNECT_GIVEN_UP_US = 127_000_000
-"""The same for one that is being made (tcp_syn_retries = 6)."""
+"""Time after which Linux gives up a connection attempt (tcp_syn_retries = 6)."""
 _CUT_PROBABILITY = 0.2
-"""That a segment arrives in parts, cut at a place that the seed chooses."""
+"""Probability that a segment arrives in two parts, split at a place that the seed chooses."""
 _CUT_APART_US = 60
-"""Two parts of one segment arrive so far apart, at most."""
+"""Maximum time between the two parts of a segment."""
 _FIRST_FREE_PORT = 49152
 
 
@@ -50,22 +50,22 @@ def _os_error(kind: type[OSError], number: int) -> OSError:
 
 
 class Reader(Protocol):
-    """Whoever holds one end of a connection: a transport."""
+    """The user of one end of a connection, such as a transport."""
 
     def bytes_came(self) -> None:
-        """There is something to read, or the peer has ended its direction."""
+        """Called when there are bytes to read, or when the peer has ended its direction."""
         ...
 
     def room_came(self) -> None:
-        """There is room again for what waits to be sent."""
+        """Called when there is room again for bytes that wait to be sent."""
         ...
 
     def lost(self, error: OSError) -> None:
-        """The connection is gone."""
+        """Called when the connection is lost."""
         ...
 
     def sever(self) -> None:
-        """Its process is dead: let go of the end."""
+        """Drop the end, because the process is dead."""
         ...
 
 
@@ -76,15 +76,15 @@ class Machine:
         self.name = name
         self.address = address
         self.is_up: bool = True
-        """Whether its kernel answers at all."""
+        """False while the machine has no power, so that its kernel does not answer."""
         self.acceptors: dict[int, Callable[[End], object]] = {}
-        """By port: who takes the connections that are made to it."""
+        """Port to the function that accepts connections to it."""
         self.ends: dict[End, None] = {}
         self._next_port = _FIRST_FREE_PORT
         self._when_up: list[Callable[[], object]] = []
 
     def free_port(self) -> int:
-        """Return a port for the client's side of a connection, or for port 0 of a server."""
+        """Return a free port, for the client's side of a connection or for port 0 of a server."""
         port = self._next_port
         while port in self.acceptors:
             port += 1
@@ -92,33 +92,33 @@ class Machine:
         return port
 
     def process_died(self) -> None:
-        """Its process is gone: nobody listens, and every connection is reset."""
+        """End all listeners and reset all connections, because the process has died."""
         self.acceptors.clear()
         for end in tuple(self.ends):
             end.reset()
 
     def power_lost(self) -> None:
-        """It is off: peers hear nothing, until they send something after it came back."""
+        """Switch the machine off: peers notice only when they send something after its return."""
         self.acceptors.clear()
         self.is_up = False
         for end in tuple(self.ends):
             end.vanish()
 
     def power_came(self) -> None:
-        """It is on: it answers what its peers have sent again and again."""
+        """Switch the machine on, so that it answers segments that its peers kept retransmitting."""
         self.is_up = True
         waiting, self._when_up = self._when_up, []
         for action in waiting:
             action()
 
     def find_half_open(self) -> None:
-        """Reset connections whose other end went with its machine's power, as a keepalive would."""
+        """Reset connections whose other end vanished in a power failure, as a keepalive would."""
         for end in tuple(self.ends):
             if end.peer is not None and end.peer.has_vanished:
                 end.lose(_os_error(ConnectionResetError, errno.ECONNRESET))
 
     def when_up(self, action: Callable[[], object]) -> None:
-        """Do something as soon as the machine is on."""
+        """Call a function once the machine is on, at once if it is."""
         self._when_up.append(action)
 
 
@@ -130,7 +130,7 @@ class Ether:
         self.network: Network = runtime.network
         self.chance: random.Random = random.Random(f"places at which bytes are cut, {seed}")
         self._waiting: list[tuple[tuple[str, str], Callable[[], object]]] = []
-        """What goes on when a link is mended, with the link."""
+        """Functions to call when a link is restored, each with the link."""
         self._numbered = 0
         self.network.when_mended(self._send_again)
 
@@ -139,7 +139,7 @@ class Ether:
         return self._numbered
 
     def delay_us(self, source: str, target: str, size: int, first_retry_us: int) -> int | None:
-        """Return how long bytes sent now are under way; None over a cut link."""
+        """Return the delay of bytes sent now; None on a cut link."""
         if source == target:
             return 0
         network = self.network
@@ -156,7 +156,7 @@ class Ether:
         return delay_us
 
     def when_mended(self, source: str, target: str, action: Callable[[], object]) -> None:
-        """Do something as soon as a cut link is whole."""
+        """Call a function once a cut link is restored."""
         self._waiting.append(((source, target), action))
 
     def _send_again(self) -> None:
@@ -172,12 +172,12 @@ class Ether:
     def connect(
         self, machine: Machine, target: Machine, port: int, done: Callable[[End | OSError], bool]
     ) -> None:
-        """Connect; ``done`` gets the client's end or an error, and says whether it is wanted."""
+        """Connect. ``done`` gets the client's end or an error, and returns whether it takes it."""
         attempt = _Attempt(self, machine, target, port, done)
         attempt.begin()
 
     def join(self, client: Machine, client_port: int, server: Machine, port: int) -> End:
-        """Make both ends of a connection; returns the client's."""
+        """Create both ends of a connection; return the client's end."""
         near = End(self, client, (client.address, client_port), (server.address, port))
         far = End(self, server, (server.address, port), (client.address, client_port))
         near.peer, far.peer = far, near
@@ -187,7 +187,7 @@ class Ether:
 
 
 class _Attempt:
-    """A connection that is being made."""
+    """A connection attempt."""
 
     def __init__(
         self,
@@ -221,12 +221,12 @@ class _Attempt:
             ether.runtime.call_later(None, delay_us, then)
 
     def _asked(self) -> None:
-        """The target's kernel is asked for a connection."""
+        """Handle the arrival of the connection request at the target's kernel."""
         target, machine = self._target, self._machine
         if self._is_over:
             return
         if not target.is_up:
-            target.when_up(self.begin)  # silence, until then or until the attempt is given up
+            target.when_up(self.begin)  # no answer until then, or until the attempt is given up
             return
         accept = target.acceptors.get(self._port)
         if accept is None:
@@ -262,24 +262,24 @@ class End:
         self.peer: End | None = None
         self.peer_machine: Machine = machine
         self.reader: Reader | None = None
-        # What this end sends.
+        # Outgoing bytes.
         self._unsent: deque[bytes] = deque()
         self.unsent_bytes: int = 0
-        """Of those for which the window has no room."""
-        self._unread_bytes = 0  # under way, or at the peer and not read
-        self._acknowledged: deque[tuple[int, int]] = deque()  # time at which it is known, bytes
-        self._arrives_us = 0  # the last that was sent
+        """Number of bytes for which the window has no room."""
+        self._unread_bytes = 0  # in flight, or unread at the peer
+        self._acknowledged: deque[tuple[int, int]] = deque()  # (time known here, bytes)
+        self._arrives_us = 0  # arrival time of the last segment sent
         self._is_ended = False  # this end will send no more
         self._stalled: deque[tuple[bytes | None, OSError | None]] = deque()
         self._stalled_since_us = -1
         self._wake: object = None
-        # What came to it.
+        # Incoming bytes.
         self._come: deque[bytes] = deque()
         self.has_peer_ended = False
-        self._is_closed = False  # by its process, while the last bytes are sent
+        self._is_closed = False  # closed by its process while the last bytes are being sent
         self._is_gone = False
         self.has_vanished: bool = False
-        """Whether it went without a word."""
+        """True if the end vanished without closing the connection."""
 
     def __hash__(self) -> int:
         return self._number
@@ -291,7 +291,7 @@ class End:
     # -- sending -------------------------------------------------------------------------------
 
     def send(self, data: bytes) -> None:
-        """Send bytes, in order; what the window has no room for waits here."""
+        """Send bytes in order; bytes for which the window has no room wait here."""
         if self._is_gone or self._is_ended:
             return
         self._unsent.append(data)
@@ -299,7 +299,7 @@ class End:
         self._send_on()
 
     def end(self) -> None:
-        """Send no more, once everything before is sent."""
+        """End this direction once all earlier bytes are sent."""
         if not self._is_ended:
             self._is_ended = True
             if not self._unsent and not self._is_gone:
@@ -344,7 +344,7 @@ class End:
             self.reader.room_came()
 
     def _launch(self, data: bytes | None, error: OSError | None) -> None:
-        """Send a segment: bytes, or without them the end, or with an error a reset."""
+        """Send a segment: bytes, the end of the direction (no bytes), or a reset (an error)."""
         if self._stalled:
             self._stalled.append((data, error))
             return
@@ -378,7 +378,7 @@ class End:
             self._launch(data, error)
 
     def _give_up(self, since_us: int) -> None:
-        """Its bytes have not come through for a quarter of an hour."""
+        """Give the connection up if no bytes have arrived for a quarter of an hour."""
         if self._stalled and self._stalled_since_us == since_us:
             self._stalled.clear()
             self.lose(_os_error(TimeoutError, errno.ETIMEDOUT))
@@ -403,7 +403,7 @@ class End:
             peer.reader.bytes_came()
 
     def _arrived_nowhere(self, peer: End) -> None:
-        """A kernel that does not know the connection says so; one without power says nothing."""
+        """Answer with a reset, as a kernel that does not know the connection; not without power."""
         if peer.machine.is_up:
             peer._answer_reset()
             return
@@ -412,7 +412,7 @@ class End:
         self._ether.runtime.call_later(None, _GIVEN_UP_US, give_up)
 
     def read(self, size: int) -> bytes:
-        """Take up to so many bytes that have come; none if there are none."""
+        """Return up to ``size`` received bytes; empty if there are none."""
         come = self._come
         if not come:
             return b""
@@ -426,11 +426,11 @@ class End:
 
     @property
     def has_come(self) -> bool:
-        """True if there is something to read."""
+        """True if there are bytes to read."""
         return bool(self._come)
 
     def _is_read(self, count: int) -> None:
-        """The peer has taken bytes, which is known here after a while."""
+        """Note that the peer has read bytes, which this end learns after a delay."""
         ether = self._ether
         source, target = self.peer_machine.name, self.machine.name
         if source != target and ether.network.is_cut(source, target):
@@ -444,10 +444,10 @@ class End:
     # -- ending --------------------------------------------------------------------------------
 
     def close(self) -> None:
-        """The process has closed it: what was sent still goes, what comes is refused."""
+        """Close the end for its process: sent bytes are delivered, incoming bytes are refused."""
         if self._is_gone:
             return
-        if self._come:  # the peer must know that it was not read
+        if self._come:  # the peer must learn that they were not read
             self.reset()
             return
         self._is_closed = True
@@ -456,7 +456,7 @@ class End:
             self._go()
 
     def reset(self) -> None:
-        """End the connection at once; the peer's is reset."""
+        """End the connection at once and reset the peer's end."""
         if self._is_gone:
             return
         self._forget()
@@ -464,7 +464,7 @@ class End:
         self._go()
 
     def vanish(self) -> None:
-        """End the connection without a word."""
+        """End the connection without notifying the peer."""
         self.has_vanished = True
         self._forget()
         self._stalled.clear()
@@ -474,7 +474,7 @@ class End:
         self._launch(None, _os_error(ConnectionResetError, errno.ECONNRESET))
 
     def lose(self, error: OSError) -> None:
-        """The connection is over by an error, of which its process hears."""
+        """End the connection with an error, and notify its process."""
         if self._is_gone:
             return
         self._forget()

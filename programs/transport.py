@@ -1,4 +1,4 @@
-"""Transports of asyncio over one end of a simulated connection."""
+"""asyncio transports over one end of a simulated connection."""
 
 from __future__ import annotations
 
@@ -19,8 +19,7 @@ _HIGH_WATER_BYTES = 64 * 1024
 
 
 class SocketOfTransport:
-    """The object that ``get_extra_info("socket")`` gives: it can be asked, and its options be
-    set."""
+    """The object returned by ``get_extra_info("socket")``, with addresses and options."""
 
     family = socket.AF_INET
     type = socket.SOCK_STREAM
@@ -58,17 +57,17 @@ class SocketOfTransport:
 class SimulatedSocket(SocketOfTransport):
     """A program's ``socket.socket``, for ``loop.sock_connect`` and ``create_connection``.
 
-    Some clients, such as aiohttp's, choose among addresses by sockets of their own.
+    Some clients, such as aiohttp's, create sockets themselves to choose among addresses.
     """
 
     def __init__(self, program: str) -> None:
         super().__init__(("0.0.0.0", 0))
         self._program = program
         self.end: End | None = None
-        """Once it is connected, and until a transport takes it."""
+        """Set once connected, until a transport takes over the end."""
 
     def connected(self, end: End) -> None:
-        """Have a connection."""
+        """Store the end of the new connection."""
         self.end, self._name, self._peer_name = end, end.name, end.peer_name
 
     def setblocking(self, flag: bool) -> None:
@@ -139,7 +138,7 @@ class StreamTransport(asyncio.Transport):
         return f"<simulated transport {self._end.name} to {self._end.peer_name}, {state}>"
 
     def begin(self) -> None:
-        """Tell the protocol of the connection, and begin to read."""
+        """Notify the protocol of the connection, and start reading."""
         self._protocol.connection_made(self)
         if not self._is_closing:
             self.resume_reading()
@@ -169,7 +168,7 @@ class StreamTransport(asyncio.Transport):
             self.bytes_came()
 
     def bytes_came(self) -> None:
-        """The end has something to read."""
+        """Schedule a read of the received bytes."""
         if self._is_reading and not self._is_read_due:
             if self._loop.reads_at_once:
                 self._read()
@@ -221,7 +220,7 @@ class StreamTransport(asyncio.Transport):
             self.close()
 
     def _fail(self, error: BaseException, what: str) -> None:
-        """The protocol raised what it may not."""
+        """Report an unexpected error of the protocol, and close the connection."""
         self._loop.call_exception_handler(
             {
                 "message": f"Fatal error: {what}",
@@ -254,7 +253,7 @@ class StreamTransport(asyncio.Transport):
     def _tell_acts(self, data: bytes) -> None:
         port = self._end.peer_name[1]
         peer = f"{self._end.peer_machine.name}:{port}"
-        if isinstance(self._protocol, SSLProtocol):  # OpenSSL draws its own numbers
+        if isinstance(self._protocol, SSLProtocol):  # OpenSSL draws its own random numbers
             self._loop.act(f"sends by TLS to {peer}")
         else:
             self._loop.act(f"sends {len(data)} bytes to {peer}", data)
@@ -271,7 +270,7 @@ class StreamTransport(asyncio.Transport):
             self._end.end()
 
     def room_came(self) -> None:
-        """The end could send some of what waited."""
+        """Resume the protocol's writing if enough waiting bytes were sent."""
         self._loop.call_soon(self._look_at_room)
 
     def _look_at_room(self) -> None:
@@ -332,17 +331,17 @@ class StreamTransport(asyncio.Transport):
         self._close_for(None)
 
     def _force_close(self, error: Exception | None) -> None:
-        """Do as ``abort``, for an error: asyncio's protocol of TLS calls it."""
+        """Abort because of an error; asyncio's TLS protocol calls this method."""
         self._end.reset()
         self._close_for(error)
 
     def sever(self) -> None:
-        """Its program is dead: let go of the network."""
+        """Drop the connection, because the program is dead."""
         self._is_closing = True
         del self._end
 
     def lost(self, error: OSError) -> None:
-        """The connection is gone: reset by the peer, or given up."""
+        """Report the loss of the connection: reset by the peer, or given up."""
         if not self._loop.is_closed():
             self._close_for(error)
 

@@ -1,7 +1,8 @@
-"""End of a callback of a program that never gives the loop back.
+"""Stops callbacks of programs that block the loop forever.
 
-Virtual time stands still while a callback runs, so one that waits for it would do so for ever. The
-watchdog is a thread that looks twice a second, in real time, whether the same turn still goes on.
+Virtual time stands still while a callback runs, so a callback that waits for it would never return.
+The watchdog is a thread that checks several times a second, in real time, whether the same turn is
+still running.
 """
 
 from __future__ import annotations
@@ -21,11 +22,11 @@ _real_perf_counter = time.perf_counter
 
 
 class Stuck(BaseException):
-    """Raised in a callback that takes too long; no handler of errors may catch it."""
+    """Raised in a callback that takes too long; not an ``Exception``, which handlers may catch."""
 
 
 class Watchdog:
-    """Watch for the whole process, as one simulation with programs runs at a time."""
+    """The watchdog of the process, as only one simulation with programs runs at a time."""
 
     limit_s: float = 10.0
     """Real seconds that one turn of a program may take."""
@@ -36,7 +37,7 @@ class Watchdog:
         self._is_wanted = threading.Event()
         self._owner = 0
         self.stuck_at: str | None = None
-        """Where the callback was that has been ended."""
+        """Place of the callback that was stopped."""
 
     def begin(self, owner: int) -> None:
         """Watch a thread that runs events."""
