@@ -1,4 +1,4 @@
-"""ZooKeeper servers and clients on a network with virtual time."""
+"""Fixtures: ZooKeeper servers and clients on a network with virtual time."""
 
 from __future__ import annotations
 
@@ -10,19 +10,21 @@ from fakekafka.tests.support.zookeeper_network import Recorder, Sessions, ZkNetw
 
 @pytest.fixture
 def log() -> list[str]:
-    """What the handlers of ``watcher`` and ``session_callbacks`` write down."""
+    """Return the list to which handlers of ``watcher`` and ``session_callbacks`` append."""
     return []
 
 
 @pytest.fixture
 def watcher(log: list[str]) -> Callable[..., Recorder]:
-    """Makes handlers of changes and child changes: ``watcher(name)``."""
+    """Return a function that makes handlers of changes and child changes: ``watcher(name)``."""
     return lambda name="": Recorder(log, name)
 
 
 @pytest.fixture
 def session_callbacks(log: list[str]) -> Callable[..., Sessions]:
-    """Makes state change handlers: ``session_callbacks(name, fail=False)``."""
+    """Return a function that makes state change handlers: ``session_callbacks(name,
+    fail=False)``.
+    """
     return lambda name="", fail=False: Sessions(log, name, fail)
 
 
@@ -33,7 +35,7 @@ def network() -> ZkNetwork:
 
 @pytest.fixture
 def trio(network: ZkNetwork) -> ZkNetwork:
-    """Three servers, the third leads."""
+    """Return a network of three servers, of which the third leads."""
     network.ensemble(3)
     assert network.settle() == 3
     network.log.clear()
@@ -42,6 +44,6 @@ def trio(network: ZkNetwork) -> ZkNetwork:
 
 @pytest.fixture
 def single(network: ZkNetwork) -> ZkNetwork:
-    """One standalone server."""
+    """Return a network with one standalone server."""
     network.ensemble(1)
     return network

@@ -1,4 +1,4 @@
-"""The tree, and a whole ensemble under faults, against a dumb model."""
+"""The tree, and a whole ensemble under faults, compared with a simple model."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ OK = ZkCode.OK
 
 
 class Model:
-    """ZooKeeper by the book, slow and obvious: copies everything, remembers nothing twice."""
+    """A simple, slow model of ZooKeeper, which copies everything and stores nothing twice."""
 
     def __init__(self) -> None:
         self.nodes: dict[str, dict[str, Any]] = {"/": self.node(None, 0)}
@@ -118,7 +118,7 @@ WRITES = st.one_of(
 
 @given(st.lists(st.tuples(st.sampled_from([1, 2]), WRITES), max_size=40))
 def test_the_tree_behaves_as_the_model(steps: list[tuple[int, Any]]) -> None:
-    """Same codes, same nodes, and a snapshot restores an equal tree after every step."""
+    """After every step the codes and nodes are equal, and a snapshot restores an equal tree."""
     model = Model()
     tree = ZnodeTree()
     for session in (1, 2):
@@ -147,8 +147,10 @@ FAULTS = st.sampled_from(["kill", "restart", "isolate", "heal", "lose", "run", "
 def test_an_ensemble_keeps_every_confirmed_write_through_any_faults(
     steps: list[tuple[str, int, int]],
 ) -> None:
-    """Kill, restart, cut, lose messages, write; then heal: all servers hold the same tree, with
-    every write that was confirmed and nothing that was not asked for. An epoch has one leader."""
+    """Servers are killed, restarted and isolated, messages are lost, and a client writes. Once all
+    is repaired, all servers hold the same tree, with every confirmed write and no node that was not
+    requested. Each epoch has one leader.
+    """
     network = ZkNetwork(seed=len(steps))
     network.ensemble(3)
     network.settle()

@@ -1,4 +1,4 @@
-"""The znode tree: codes, versions, counters, transactions, snapshots."""
+"""The znode tree: codes, versions, counters, transactions and snapshots."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ OTHER = 8
 
 
 class Driver:
-    """Applies requests with growing zxids; the clock shows zxid * 10."""
+    """Applies requests with increasing zxids; the clock shows zxid * 10."""
 
     def __init__(self) -> None:
         self.tree = ZnodeTree()
@@ -57,7 +57,7 @@ def zk() -> Driver:
 
 
 def test_a_new_node_carries_the_creating_transaction_in_its_stat(zk: Driver) -> None:
-    """zxid 3 is the first after two sessions; versions start at 0."""
+    """The zxid is 3, the first after two sessions, and versions start at 0."""
     response = zk(CreateRequest("/a", b"xyz"))
     assert response == ZkResponse(ZkCode.OK, "/a", Stat(3, 3, 3, 30, 30, 0, 0, 0, 0, 3, 0), zxid=3)
     assert zk.read(GetDataRequest("/a")).data == b"xyz"
@@ -70,7 +70,7 @@ def test_setting_data_moves_mzxid_mtime_and_version_only(zk: Driver) -> None:
 
 
 def test_children_move_pzxid_and_cversion_of_the_parent(zk: Driver) -> None:
-    """cversion counts additions and removals; mzxid and version stay."""
+    """cversion counts additions and removals, and mzxid and version stay."""
     zk(CreateRequest("/a"))
     zk(CreateRequest("/a/b"))
     assert zk.stat("/a") == Stat(3, 3, 4, 30, 30, 0, 1, 0, 0, 0, 1)
@@ -102,7 +102,7 @@ def test_children_are_listed_sorted_without_the_parents_path(zk: Driver) -> None
 
 
 def no_write(request: Any) -> Any:
-    """What a client may put into a transaction, and no server accepts there."""
+    """Return a request that a client may put into a multi, where no server accepts it."""
     return request
 
 
@@ -166,7 +166,7 @@ def test_reads_answer_zookeepers_codes(zk: Driver, request_: object, code: ZkCod
 
 
 def test_an_epoch_node_is_set_created_and_compared_as_kafka_does(zk: Driver) -> None:
-    """CP-71: set / create / create again / set expecting 0, twice."""
+    """CP-71: set, create, create again, then set twice expecting version 0."""
     codes = [
         zk(request).code
         for request in (
@@ -193,13 +193,13 @@ def test_a_failed_write_uses_up_a_zxid_and_changes_nothing(zk: Driver) -> None:
 
 
 def test_sequential_names_carry_ten_digits_from_zero(zk: Driver) -> None:
-    """CP-200."""
+    """CP-200: names end in ten digits, which count from 0."""
     paths = [zk(CreateRequest("/_", sequential=True)).path for _ in range(2)]
     assert paths == ["/_0000000000", "/_0000000001"]
 
 
 def test_a_sequence_number_is_never_reused_and_counts_all_children(zk: Driver) -> None:
-    """CP-200: the counter is the parent's and survives deletions."""
+    """CP-200: the counter is the parent's, and survives deletions."""
     zk(CreateRequest("/n_", sequential=True))
     zk(DeleteRequest("/n_0000000000"))
     zk(CreateRequest("/plain"))
@@ -226,7 +226,7 @@ def test_closing_a_session_removes_its_ephemeral_nodes_oldest_first(zk: Driver) 
 
 
 def test_a_deleted_ephemeral_node_is_no_longer_the_sessions(zk: Driver) -> None:
-    """Another session may take the path over; closing the first one leaves it alone."""
+    """Another session may take over the path, and closing the first session does not delete it."""
     zk(CreateRequest("/e", ephemeral=True))
     zk(DeleteRequest("/e"))
     zk(CreateRequest("/e", ephemeral=True), OTHER)
@@ -263,7 +263,7 @@ def test_a_multi_applies_all_its_operations_under_one_zxid(zk: Driver) -> None:
 
 
 def test_a_failed_multi_names_the_first_failure_and_marks_what_follows(zk: Driver) -> None:
-    """OK before, the code, RUNTIMEINCONSISTENCY after, as ZooKeeper answers."""
+    """Results are OK before the failure, and RUNTIMEINCONSISTENCY after it, as in ZooKeeper."""
     response = zk(
         MultiRequest((CreateRequest("/a"), CheckRequest("/", 5), DeleteRequest("/missing")))
     )
@@ -276,7 +276,7 @@ def test_a_failed_multi_names_the_first_failure_and_marks_what_follows(zk: Drive
 
 
 def test_a_failed_multi_leaves_no_trace(zk: Driver) -> None:
-    """Every kind of operation is taken back: data, counters, pzxid, ownership, changes."""
+    """All kinds of operations are undone: data, counters, pzxid, ownership and changes."""
     zk(CreateRequest("/a", b"old"))
     zk(CreateRequest("/a/gone", b"g", ephemeral=True))
     zk.tree.take_changes()
@@ -311,7 +311,7 @@ def test_a_failed_multi_leaves_no_trace(zk: Driver) -> None:
     ids=["set", "create", "create ephemeral", "create sequential", "delete"],
 )
 def test_each_kind_of_operation_is_taken_back(zk: Driver, operation: Any) -> None:
-    """Also where no other operation of the failed multi takes the same thing back."""
+    """Each operation is undone even if no other operation of the multi undoes the same change."""
     zk(CreateRequest("/a", b"old"))
     zk(CreateRequest("/a/gone", b"g", ephemeral=True))
     before = zk.tree.snapshot()
@@ -320,7 +320,7 @@ def test_each_kind_of_operation_is_taken_back(zk: Driver, operation: Any) -> Non
 
 
 def test_a_node_of_another_session_stays_where_a_failed_multi_named_it(zk: Driver) -> None:
-    """What was taken back has no owner: the end of that session takes nothing along."""
+    """An undone node has no owner, so the end of that session does not delete the path."""
     zk(MultiRequest((CreateRequest("/e", ephemeral=True), CheckRequest("/", 99))))
     zk(CreateRequest("/e", ephemeral=True), OTHER)
     zk(CloseSession())
@@ -328,7 +328,7 @@ def test_a_node_of_another_session_stays_where_a_failed_multi_named_it(zk: Drive
 
 
 def test_a_check_for_any_version_needs_the_node_alone(zk: Driver) -> None:
-    """-1 is every version, also of a node that was written."""
+    """-1 matches every version, also that of a node that was written."""
     zk(CreateRequest("/a"))
     zk(SetDataRequest("/a", b"1"))
     assert [zk(CheckRequest("/a", version)).code for version in (-1, 1, 0)] == [
@@ -340,8 +340,9 @@ def test_a_check_for_any_version_needs_the_node_alone(zk: Driver) -> None:
 
 
 def test_three_states_updated_together_fail_one_by_one(zk: Driver) -> None:
-    """CP-74, generic part: right version, stale version and missing node in three guarded
-    multis; each has its own outcome."""
+    """CP-74, generic part: right version, stale version and missing node in three guarded multis
+    each have their own outcome.
+    """
     zk(CreateRequest("/guard"))
     zk(CreateRequest("/p0"))
     zk(CreateRequest("/p1"))
@@ -355,7 +356,7 @@ def test_three_states_updated_together_fail_one_by_one(zk: Driver) -> None:
 
 
 def test_a_node_is_deleted_with_the_version_returned_at_creation(zk: Driver) -> None:
-    """CP-72: register, delete with the returned version, gone."""
+    """CP-72: a node is registered, and deleted with the returned version."""
     version = present(zk(CreateRequest("/controller", b"1", ephemeral=True)).stat).version
     assert zk.read(GetDataRequest("/controller")).data == b"1"
     assert zk(DeleteRequest("/controller", version)).code is ZkCode.OK
@@ -363,7 +364,7 @@ def test_a_node_is_deleted_with_the_version_returned_at_creation(zk: Driver) -> 
 
 
 def test_conditional_update_of_a_missing_node_or_wrong_version_is_refused(zk: Driver) -> None:
-    """CP-200: the caller sees NONODE or BADVERSION and no version."""
+    """CP-200: the caller gets NONODE or BADVERSION, and no version."""
     assert zk(SetDataRequest("/a", b"", 0)).stat is None
     zk(CreateRequest("/a"))
     refused = zk(SetDataRequest("/a", b"", 4))
@@ -374,7 +375,7 @@ def test_conditional_update_of_a_missing_node_or_wrong_version_is_refused(zk: Dr
 
 
 def test_a_tree_restored_from_its_snapshot_goes_on_as_the_original(zk: Driver) -> None:
-    """Same counters, owners and closing order, so that servers stay equal."""
+    """Counters, owners and the closing order are the same, so that servers stay equal."""
     zk(CreateRequest("/a"))
     zk(MultiRequest((CreateRequest("/a/z", ephemeral=True), CreateRequest("/a/b", ephemeral=True))))
     zk(CreateRequest("/a/s", sequential=True))
@@ -409,7 +410,7 @@ def test_responses_are_values_that_can_be_changed_into_others(zk: Driver) -> Non
 
 
 def test_what_is_no_path_finds_nothing(zk: Driver) -> None:
-    """Nodes are found by whole absolute paths only."""
+    """Nodes are found by complete absolute paths only."""
     zk(CreateRequest("/a"))
     zk(CreateRequest("/a/b"))
     for path in ("", "a", "a/b", "//a", "/a/", "/a//b", "/b", "/a/b/c"):
@@ -421,7 +422,7 @@ def test_what_is_no_path_finds_nothing(zk: Driver) -> None:
 
 
 def test_many_nodes_are_cheap() -> None:
-    """A node with one child keeps the child itself, without a dictionary."""
+    """A node with one child refers to the child itself, without a dictionary."""
     zk = Driver()
     zk(CreateRequest("/p"))
     zk(CreateRequest("/p/state"))
@@ -434,8 +435,9 @@ def test_many_nodes_are_cheap() -> None:
     [(QUOTA_NODES, ("quota",)), ((*QUOTA_NODES, CONFIG_NODE), ("config", "quota"))],
 )
 def test_zookeeper_has_nodes_of_its_own(paths: tuple[str, ...], names: tuple[str, ...]) -> None:
-    """``DataTree``: nobody created them, so all that their stat counts is 0, and ``cversion``
-    falls below it by their number."""
+    """``DataTree``: no transaction created these nodes, so all counters of their stat are 0, and
+    ``cversion`` is below 0 by the number of children.
+    """
     tree = ZnodeTree()
     tree.add_built_in_nodes(paths)
     tree.add_built_in_nodes(paths)
@@ -448,7 +450,7 @@ def test_zookeeper_has_nodes_of_its_own(paths: tuple[str, ...], names: tuple[str
 
 
 def test_zookeepers_own_nodes_stay() -> None:
-    """They cannot be deleted, ``config`` is read-only, and quotas are written by clients."""
+    """The built-in nodes cannot be deleted, ``config`` is read-only, and clients write quotas."""
     zk = Driver()
     zk.tree.add_built_in_nodes((*QUOTA_NODES, CONFIG_NODE))
     for path in ("/zookeeper", "/zookeeper/quota", "/zookeeper/config"):
@@ -460,7 +462,7 @@ def test_zookeepers_own_nodes_stay() -> None:
 
 
 def test_the_first_sequential_node_of_the_root_has_number_0() -> None:
-    """Nodes of ZooKeeper's own are not counted."""
+    """The built-in nodes of ZooKeeper are not counted."""
     zk = Driver()
     zk.tree.add_built_in_nodes((*QUOTA_NODES, CONFIG_NODE))
     assert zk(CreateRequest("/a", sequential=True)).path == "/a0000000000"

@@ -21,7 +21,7 @@ REFUSED = ZkResponse(ZkCode.SESSIONEXPIRED)
 
 
 def armed() -> ClientWatches:
-    """A watch of each kind, and a data watch and a child watch of one node."""
+    """Return watches of every kind, among them a data watch and a child watch of one node."""
     watches = ClientWatches()
     watches.on_response(GetDataRequest("/data", watch=True), FOUND)
     watches.on_response(ExistsRequest("/there", watch=True), FOUND)
@@ -31,7 +31,7 @@ def armed() -> ClientWatches:
 
 
 def test_each_kind_of_watch_is_armed_again_as_what_it_was() -> None:
-    """With the last transaction that the client has seen."""
+    """The request carries the last zxid that the client has seen."""
     expected = SetWatches(7, ("/data", "/there"), ("/missing",), ("/data",))
     assert armed().rearm_request(7) == expected
 
@@ -53,7 +53,7 @@ def test_each_kind_of_watch_is_armed_again_as_what_it_was() -> None:
 def test_what_arms_no_watch_is_not_remembered(
     request_: SessionRequest, response: ZkResponse
 ) -> None:
-    """Reads that ask for none, and reads that fail; only ``exists`` may wait for a node."""
+    """Reads without a watch and failed reads arm none; only ``exists`` may wait for a node."""
     watches = ClientWatches()
     watches.on_response(request_, response)
     assert watches.rearm_request(7) is None
@@ -72,14 +72,14 @@ def test_what_arms_no_watch_is_not_remembered(
 def test_a_watch_that_fired_is_used_up(
     event_type: EventType, path: str, expected: tuple[tuple[str, ...], ...]
 ) -> None:
-    """A deletion uses up all that watch the node."""
+    """A deletion uses up all watches of the node."""
     watches = armed()
     watches.on_event(event_type, path)
     assert watches.rearm_request(7) == SetWatches(7, *expected)
 
 
 def test_a_new_session_has_no_watches() -> None:
-    """Of no kind."""
+    """Watches of every kind are gone."""
     watches = armed()
     watches.clear()
     assert watches.rearm_request(7) is None
@@ -89,7 +89,7 @@ def test_a_new_session_has_no_watches() -> None:
     "request_", [GetDataRequest("/a", watch=True), GetChildrenRequest("/a", watch=True)]
 )
 def test_one_watch_alone_is_armed_again(request_: SessionRequest) -> None:
-    """Of whichever kind it is."""
+    """A single watch is armed again, of whichever kind it is."""
     watches = ClientWatches()
     watches.on_response(request_, FOUND)
     assert watches.rearm_request(7) is not None

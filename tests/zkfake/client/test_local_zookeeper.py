@@ -1,4 +1,4 @@
-"""The in-memory variant behaves as the real client does, at once."""
+"""The in-memory ZooKeeper client behaves as the real one does, but at once."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_requests_are_answered_without_parking(client: LocalZooKeeperClient) -> 
 
 
 def test_events_reach_the_handlers_before_the_answer(zookeeper: LocalZooKeeper) -> None:
-    """Also those of other clients' requests; a handler's own requests queue up behind."""
+    """Events of other clients' requests come first, too; a handler's own requests are queued."""
     client, other = LocalZooKeeperClient(zookeeper), LocalZooKeeperClient(zookeeper)
     log: list[str] = []
 
@@ -169,7 +169,7 @@ def test_a_lost_answer_is_repeated_and_finds_its_own_effect(client: LocalZooKeep
 
 
 def test_a_single_attempt_loses_all_that_follows_the_loss(client: LocalZooKeeperClient) -> None:
-    """CP-199."""
+    """CP-199: all requests after the lost one fail with CONNECTIONLOSS and are not applied."""
     client.fail_next(lambda r: r == CreateRequest("/b"), ZkCode.CONNECTIONLOSS, times=2)
     requests = [CreateRequest("/a"), CreateRequest("/b"), CreateRequest("/c")]
     answers = run_now(client.send_once(requests))

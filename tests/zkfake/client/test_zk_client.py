@@ -1,4 +1,4 @@
-"""The client: pipelining, lost connections, heartbeats."""
+"""The ZooKeeper client: pipelining, lost connections and heartbeats."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_pipelined_requests_are_answered_in_order(single: ZkNetwork) -> None:
 
 
 def test_no_more_requests_are_under_way_than_allowed(single: ZkNetwork) -> None:
-    """Ten requests in pairs: five round trips of two milliseconds."""
+    """Ten requests, two at a time, take five round trips of two milliseconds."""
     client = single.connected(max_in_flight=2)
     start_us = single.now_us
     single.run(client.handle_requests([ExistsRequest("/a")] * 10))
@@ -72,7 +72,7 @@ def test_a_client_needs_a_server(single: ZkNetwork) -> None:
 
 
 def test_requests_under_way_survive_a_lost_connection(single: ZkNetwork) -> None:
-    """The create took effect, its answer was lost: the repetition finds the node there."""
+    """The create took effect and its answer was lost, so the repetition finds the node."""
     client = single.connected()
     single.lose = lambda source, _to, m: isinstance(m, ServerPacket)
     task = Task(client.handle_requests([CreateRequest("/a"), GetDataRequest("/a")]))
@@ -85,7 +85,7 @@ def test_requests_under_way_survive_a_lost_connection(single: ZkNetwork) -> None
 def test_after_a_connection_loss_all_later_requests_of_the_batch_are_lost(
     single: ZkNetwork,
 ) -> None:
-    """CP-199."""
+    """CP-199: all requests after the lost one fail with CONNECTIONLOSS."""
     client = single.connected(max_in_flight=3)
     dropped: list[int] = []
 
@@ -148,7 +148,7 @@ def test_a_silent_connection_is_given_up_after_two_thirds_of_the_timeout(single:
 
 
 def test_disconnected_is_not_expired(single: ZkNetwork) -> None:
-    """The session lives on when the client is back in time."""
+    """The session survives if the client reconnects in time."""
     client = single.connected()
     session_id = client.session_id
     single.run(client.handle_request(CreateRequest("/e", ephemeral=True)))
@@ -164,7 +164,7 @@ def test_disconnected_is_not_expired(single: ZkNetwork) -> None:
 def test_watches_are_armed_again_after_a_reconnection(
     single: ZkNetwork, watcher: Any, log: list[str]
 ) -> None:
-    """What changed meanwhile fires at once; what did not stays armed."""
+    """Watches of nodes that changed meanwhile fire at once, and the others stay armed."""
     client, other = single.connected(), single.connected("other")
     paths = ("/set", "/gone", "/new", "/same", "/missing")
     for path in paths:
@@ -210,7 +210,7 @@ def test_a_busy_client_sends_no_pings(single: ZkNetwork) -> None:
 
 
 def test_a_client_tries_the_next_server(network: ZkNetwork) -> None:
-    """Two of the three names lead nowhere; an attempt takes a third of the timeout."""
+    """Two of the three servers do not exist; an attempt takes a third of the timeout."""
     network.ensemble(1)
     network.ids = (1, 2, 3)
     client = network.client(session_timeout_ms=6000)
@@ -221,7 +221,7 @@ def test_a_client_tries_the_next_server(network: ZkNetwork) -> None:
 def test_a_client_comes_to_each_server_within_the_timeout_of_its_session(
     network: ZkNetwork,
 ) -> None:
-    """It has a part of it for each (ZooKeeper: ``ClientCnxn``, ``connectTimeout``)."""
+    """Each server gets a share of the timeout (ZooKeeper: ``ClientCnxn``, ``connectTimeout``)."""
     network.ensemble(3, start=False)
     network.client(session_timeout_ms=6000)
     network.run_for(6000)
@@ -230,7 +230,7 @@ def test_a_client_comes_to_each_server_within_the_timeout_of_its_session(
 
 
 def test_an_answer_to_an_attempt_that_was_given_up_is_ignored(single: ZkNetwork) -> None:
-    """The server has been told already that nothing comes of it."""
+    """The client has already told the server that it closed the connection."""
     single.kill(1)
     client = single.client(session_timeout_ms=6000)
     single.run_until(lambda: bool(single.messages(ConnectionClosed)))
@@ -240,7 +240,7 @@ def test_an_answer_to_an_attempt_that_was_given_up_is_ignored(single: ZkNetwork)
 
 
 def test_a_client_whose_connection_is_lost_while_it_closes_is_closed(single: ZkNetwork) -> None:
-    """Its session is left to expire."""
+    """The session of such a client is left to expire."""
     client = single.connected()
     single.cut("client", "zk-1")
     closed = client.close()
@@ -249,7 +249,9 @@ def test_a_client_whose_connection_is_lost_while_it_closes_is_closed(single: ZkN
 
 
 def test_packets_for_an_earlier_client_of_the_node_are_refused(single: ZkNetwork) -> None:
-    """A restarted process gets what was meant for the one before: it says so, as TCP does."""
+    """A restarted process gets packets for its predecessor and closes that connection, as
+    TCP does.
+    """
     old = single.connected()
     single.run(old.handle_request(CreateRequest("/a")))
     session_id = old.session_id
@@ -268,7 +270,7 @@ def test_other_messages_are_not_the_clients(single: ZkNetwork) -> None:
 
 
 def test_a_lost_connection_answer_is_asked_for_again(single: ZkNetwork) -> None:
-    """The server repeats it; no second session is opened."""
+    """The server repeats its answer and opens no second session."""
     single.lose = lambda _s, _t, message: isinstance(message, ConnectResponse)
     client = single.client(session_timeout_ms=6000)
     single.run_for(500)

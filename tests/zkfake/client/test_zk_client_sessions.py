@@ -1,4 +1,4 @@
-"""The client: expiry, closing, refused credentials."""
+"""The ZooKeeper client: expiry, closing and refused credentials."""
 
 from __future__ import annotations
 
@@ -24,7 +24,9 @@ from fakekafka.zkfake.server.roles import ZooKeeperConfig
 def test_callbacks_run_around_a_new_session(
     single: ZkNetwork, session_callbacks: Any, log: list[str]
 ) -> None:
-    """CP-197, CP-198: expiry is learnt after reconnecting; then before, new session, after."""
+    """CP-197, CP-198: a client learns of the expiry after reconnecting; callbacks run before and
+    after the new session.
+    """
     client = single.connected()
     client.register_state_change_handler("x", session_callbacks())
     session_id = client.session_id
@@ -38,7 +40,7 @@ def test_callbacks_run_around_a_new_session(
 
 
 def test_a_new_session_has_seen_nothing(single: ZkNetwork) -> None:
-    """Any server will do, also one that is behind what the former session saw."""
+    """A new session may use any server, even one that is behind what the old session saw."""
     client = single.connected()
     single.write(client, "/a", "/b")
     session_id = client.session_id
@@ -51,7 +53,7 @@ def test_a_new_session_has_seen_nothing(single: ZkNetwork) -> None:
 def test_a_failing_callback_stops_neither_the_others_nor_the_new_session(
     single: ZkNetwork, session_callbacks: Any, log: list[str]
 ) -> None:
-    """CP-197."""
+    """CP-197: the failure is recorded, and the other callbacks and the new session follow."""
     client = single.connected()
     client.register_state_change_handler("bad", session_callbacks("bad ", fail=True))
     client.register_state_change_handler("good", session_callbacks("good "))
@@ -63,7 +65,9 @@ def test_a_failing_callback_stops_neither_the_others_nor_the_new_session(
 
 
 def test_the_new_session_waits_for_the_callbacks_before_it(single: ZkNetwork) -> None:
-    """Requests made meanwhile are answered SESSIONEXPIRED, or the two could wait for each other."""
+    """Requests made meanwhile get SESSIONEXPIRED, as the two could otherwise wait for
+    each other.
+    """
     client = single.connected()
     gate: Pending[None] = Pending()
 
@@ -84,7 +88,7 @@ def test_the_new_session_waits_for_the_callbacks_before_it(single: ZkNetwork) ->
 def test_every_pipelined_request_is_answered_when_the_session_expires(
     single: ZkNetwork, session_callbacks: Any, log: list[str]
 ) -> None:
-    """CP-198: and later requests succeed on the new session."""
+    """CP-198: pending requests get SESSIONEXPIRED, and later ones succeed on the new session."""
     client = single.connected(max_in_flight=3)
     client.register_state_change_handler("x", session_callbacks())
     task = Task(client.handle_requests([CreateRequest(f"/{i}") for i in range(20)]))
@@ -180,7 +184,7 @@ def test_an_oversized_request_costs_the_connection(single: ZkNetwork) -> None:
 
 
 def test_a_transaction_is_as_large_as_its_operations_together(single: ZkNetwork) -> None:
-    """``jute.maxbuffer`` is a limit for packets."""
+    """The limit ``jute.maxbuffer`` applies to packets."""
     single.config = ZooKeeperConfig(max_packet_bytes=100)
     single.kill(1)
     single.start(1)

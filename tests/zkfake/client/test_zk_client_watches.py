@@ -1,4 +1,4 @@
-"""The client: watches through registered handlers."""
+"""The ZooKeeper client: watches by registered handlers."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from fakekafka.zkfake.messages import (
 def test_exists_on_a_missing_node_arms_a_creation_watch(
     single: ZkNetwork, watcher: Any, log: list[str]
 ) -> None:
-    """CP-196."""
+    """CP-196: the handler is called once, when the node is created."""
     client, other = single.connected(), single.connected("other")
     client.register_change_handler("/a", watcher())
     assert single.run(client.handle_request(ExistsRequest("/a"))).code is ZkCode.NONODE
@@ -48,7 +48,7 @@ def test_get_data_arms_a_watch_only_on_a_node_that_exists(
 
 
 def test_no_watch_is_armed_without_a_handler(single: ZkNetwork) -> None:
-    """CP-196: even if the request asks for one."""
+    """CP-196: no watch is armed even if the request asks for one."""
     client = single.connected()
     single.run(client.handle_request(ExistsRequest("/a", watch=True)))
     assert len(single.servers[1].watches) == 0
@@ -57,7 +57,7 @@ def test_no_watch_is_armed_without_a_handler(single: ZkNetwork) -> None:
 def test_a_child_watch_is_armed_only_when_asked(
     single: ZkNetwork, watcher: Any, log: list[str]
 ) -> None:
-    """CP-196: a listing without it arms nothing and does not disturb an armed one."""
+    """CP-196: a listing without a watch arms none and does not disturb an armed one."""
     client, other = single.connected(), single.connected("other")
     client.register_child_change_handler("/", watcher())
     single.run(client.handle_request(GetChildrenRequest("/")))
@@ -74,7 +74,7 @@ def test_a_child_watch_is_armed_only_when_asked(
 def test_the_watches_of_a_deleted_node_are_used_up(
     single: ZkNetwork, watcher: Any, log: list[str]
 ) -> None:
-    """That of its children, too: a new connection arms neither again."""
+    """The child watch is used up, too, and a new connection arms neither again."""
     client, other = single.connected(), single.connected("other")
     single.run(other.handle_request(CreateRequest("/a")))
     client.register_change_handler("/a", watcher())

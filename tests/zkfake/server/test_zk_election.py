@@ -1,5 +1,6 @@
-"""FastLeaderElection on its own: who wins, when, and who is told what
-(docs/kafka/zookeeper.md#leader-election-of-the-ensemble)."""
+"""FastLeaderElection on its own: the winner, the timing and the notifications
+(docs/kafka/zookeeper.md#leader-election-of-the-ensemble).
+"""
 
 from __future__ import annotations
 
@@ -15,7 +16,7 @@ LEADING, OBSERVING = ServerState.LEADING, ServerState.OBSERVING
 
 
 class Voter:
-    """One election among ``size`` voters, driven by hand on the network's clock."""
+    """An election among ``size`` voters, driven by the test on the network's clock."""
 
     def __init__(self, network: ZkNetwork, server_id: int, size: int) -> None:
         self.network = network
@@ -45,7 +46,7 @@ class Voter:
 
 @pytest.fixture
 def voter(network: ZkNetwork) -> Voter:
-    """Server 2 of 3, looking, with the history (epoch 1, zxid 8)."""
+    """Return server 2 of 3, which is looking and has the history (epoch 1, zxid 8)."""
     voter = Voter(network, 2, 3)
     voter.election.look_for_leader(Vote(1, 8, 2))
     return voter
@@ -134,7 +135,7 @@ def test_silence_doubles_the_wait_up_to_a_minute(voter: Voter) -> None:
 
 
 def test_a_newer_round_is_joined_with_the_initial_vote(network: ZkNetwork) -> None:
-    """The votes of the old round do not count any more, nor does what was adopted in it."""
+    """Votes of the old round no longer count, nor does a vote that was adopted in it."""
     voter = Voter(network, 2, 5)
     voter.election.look_for_leader(Vote(1, 8, 2))
     voter.hear(1, Vote(1, 9, 1))
@@ -160,7 +161,7 @@ def test_an_older_round_is_ignored_and_its_sender_told_the_vote(voter: Voter) ->
 
 
 def test_a_voter_heard_for_the_first_time_is_told_the_vote(voter: Voter) -> None:
-    """It may have started after the last broadcast: a new connection repeats the last word."""
+    """The voter may have started after the last broadcast, so a new connection repeats the vote."""
     voter.sent()
     voter.hear(3, Vote(1, 7, 3))
     assert voter.sent() == [("v3", Notification(2, LOOKING, 1, Vote(1, 8, 2)))]
@@ -186,7 +187,7 @@ def test_observers_do_not_decide(voter: Voter) -> None:
 
 
 def test_a_late_joiner_follows_the_leader_in_place_even_with_a_better_history(voter: Voter) -> None:
-    """Leader 1 of round 7 has less than server 2; a quorum follows it and it says so itself."""
+    """Leader 1 of round 7 has less than server 2, but a quorum and its own word confirm it."""
     voter.hear(3, Vote(1, 5, 1), round_=7, state=FOLLOWING)
     assert voter.elected == []
     voter.hear(1, Vote(1, 5, 1), round_=7, state=LEADING)
@@ -195,14 +196,14 @@ def test_a_late_joiner_follows_the_leader_in_place_even_with_a_better_history(vo
 
 
 def test_a_late_joiner_takes_the_round_of_the_leader_in_place(voter: Voter) -> None:
-    """Whoever is heard last."""
+    """The round is the leader's, whichever server is heard last."""
     voter.hear(1, Vote(1, 5, 1), round_=7, state=LEADING)
     voter.hear(3, Vote(1, 5, 1), round_=7, state=FOLLOWING)
     assert (voter.elected, voter.election.round) == ([(0, Vote(1, 5, 1))], 7)
 
 
 def test_a_new_search_knows_of_no_decision_before_it(voter: Voter) -> None:
-    """Who followed a leader then may do so no more, and must say it again."""
+    """A server that followed a leader before the search must confirm that it still does."""
     voter.hear(3, Vote(1, 5, 1), round_=7, state=FOLLOWING)
     voter.election.look_for_leader(Vote(1, 8, 2))
     voter.hear(1, Vote(1, 5, 1), round_=7, state=LEADING)
@@ -212,7 +213,7 @@ def test_a_new_search_knows_of_no_decision_before_it(voter: Voter) -> None:
 
 
 def test_a_new_search_knows_of_no_vote_before_it(network: ZkNetwork) -> None:
-    """Two of five had decided in the round before: they make no quorum with two of this one."""
+    """Two of five decided in the previous round, and make no quorum with two of this round."""
     voter = Voter(network, 2, 5)
     voter.election.look_for_leader(Vote(1, 8, 2))
     for server_id in (1, 3):
@@ -224,7 +225,7 @@ def test_a_new_search_knows_of_no_vote_before_it(network: ZkNetwork) -> None:
 
 
 def test_a_new_search_asks_often_again(voter: Voter) -> None:
-    """However long the one before had waited between two times."""
+    """The interval starts at 200 ms again, however long it was in the previous search."""
     voter.network.run_for(10_000)
     voter.election.look_for_leader(Vote(1, 8, 2))
     voter.sent()
@@ -233,7 +234,7 @@ def test_a_new_search_asks_often_again(voter: Voter) -> None:
 
 
 def test_a_leader_that_does_not_confirm_is_not_followed(network: ZkNetwork) -> None:
-    """Two followers of a dead leader would make a quorum of three."""
+    """Two followers of a dead leader would otherwise make a quorum with this server."""
     voter = Voter(network, 1, 5)
     voter.election.look_for_leader(Vote(0, 0, 1))
     for server_id in (2, 3, 4):
@@ -244,14 +245,14 @@ def test_a_leader_that_does_not_confirm_is_not_followed(network: ZkNetwork) -> N
 
 
 def test_a_leader_that_follows_by_now_is_not_followed(voter: Voter) -> None:
-    """It is named by a quorum, itself among them, but does not say that it leads."""
+    """A quorum names the server as leader, and it does so itself, but says that it follows."""
     voter.hear(1, Vote(1, 9, 1), round_=7, state=FOLLOWING)
     voter.hear(3, Vote(1, 9, 1), round_=7, state=FOLLOWING)
     assert voter.elected == []
 
 
 def test_followers_of_the_same_round_complete_the_election(voter: Voter) -> None:
-    """The others decided while this server still counted: no settling is needed."""
+    """The others decided while this server still looked, so it does not wait for better votes."""
     voter.hear(1, Vote(1, 9, 1), state=LEADING)
     assert voter.elected == []
     voter.hear(3, Vote(1, 9, 1), state=FOLLOWING)
@@ -259,7 +260,7 @@ def test_followers_of_the_same_round_complete_the_election(voter: Voter) -> None
 
 
 def test_a_server_is_not_made_leader_of_a_round_it_is_not_in(voter: Voter) -> None:
-    """Stale followers of a server that crashed and came back."""
+    """The votes are those of stale followers of a server that crashed and came back."""
     voter.hear(1, Vote(1, 9, 2), round_=7, state=FOLLOWING)
     voter.hear(3, Vote(1, 9, 2), round_=7, state=FOLLOWING)
     assert voter.elected == []
@@ -296,7 +297,7 @@ def test_a_stopped_election_says_nothing(voter: Voter) -> None:
 
 
 def test_five_servers_started_one_after_another_follow_the_third(network: ZkNetwork) -> None:
-    """Equal histories: the quorum is complete at the third; 4 and 5 come too late to win."""
+    """With equal histories the third server completes the quorum; 4 and 5 come too late to win."""
     network.ensemble(5, start=False)
     for server_id in network.ids:
         network.start(server_id)
@@ -306,7 +307,7 @@ def test_five_servers_started_one_after_another_follow_the_third(network: ZkNetw
 
 
 def test_the_newest_history_wins_over_the_largest_id(network: ZkNetwork) -> None:
-    """(epoch, zxid, sid): (1,9,1) (1,8,2) (1,8,3) -> server 1."""
+    """Of the (epoch, zxid, sid) (1,9,1), (1,8,2) and (1,8,3), the first wins, so server 1 leads."""
     network.ensemble(3, start=False)
     for server_id, zxids in ((1, (8, 9)), (2, (8,)), (3, (8,))):
         storage = network.storages[server_id] = ZooKeeperStorage()

@@ -1,4 +1,4 @@
-"""Several servers: the quorum, writes and reads, lost servers."""
+"""Ensembles of several servers: the quorum, writes and reads, and lost servers."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_a_write_is_proposed_acknowledged_and_committed(trio: ZkNetwork) -> None
 
 
 def test_a_session_reads_its_own_writes_at_a_follower(trio: ZkNetwork) -> None:
-    """The read waits in the session's queue until the write before it is applied here."""
+    """The read waits in the session's queue until the follower has applied the write before it."""
     client = trio.client_at(1)
     responses = trio.run(
         client.handle_requests(
@@ -66,7 +66,7 @@ def test_a_session_reads_its_own_writes_at_a_follower(trio: ZkNetwork) -> None:
 
 
 def test_all_reads_behind_a_write_are_answered_with_it(trio: ZkNetwork) -> None:
-    """No later write has to come for the second of them."""
+    """No later write is needed to answer the second read."""
     client = trio.client_at(1)
     reads = GetDataRequest("/a"), ExistsRequest("/a"), GetDataRequest("/a")
     trio.log.clear()
@@ -84,7 +84,7 @@ def test_reads_do_not_leave_the_server(trio: ZkNetwork) -> None:
 
 
 def test_a_follower_may_be_behind_until_synced(trio: ZkNetwork) -> None:
-    """A slow link from the leader: the read is stale, after sync it is not."""
+    """With a slow link from the leader, a read is stale until the session has synced."""
     reader, writer = trio.client_at(1, "reader"), trio.client_at(3, "writer")
     with trio.held_back("zk-3", "zk-1"):
         trio.write(writer, "/a")
@@ -168,7 +168,7 @@ def test_a_follower_that_loses_its_leader_stops_serving(trio: ZkNetwork) -> None
 
 
 def test_an_isolated_leader_commits_nothing(trio: ZkNetwork) -> None:
-    """What it logged alone is truncated when it comes back."""
+    """The write that only the isolated leader logged is truncated when that server rejoins."""
     client = trio.client_at(3)
     trio.isolate("zk-3")
     trio.cuts -= {("client", "zk-3"), ("zk-3", "client")}
@@ -188,7 +188,7 @@ def test_an_isolated_leader_commits_nothing(trio: ZkNetwork) -> None:
 
 
 def test_what_only_the_leader_has_logged_is_not_committed(trio: ZkNetwork) -> None:
-    """Not together with an earlier write either, which a quorum has."""
+    """Such a write is not committed together with an earlier one, which a quorum has."""
     client = trio.client_at(3)
     proposed: list[int] = []
 
@@ -213,7 +213,7 @@ def test_what_only_the_leader_has_logged_is_not_committed(trio: ZkNetwork) -> No
 
 
 def test_a_write_acknowledged_by_a_quorum_survives_its_leader(trio: ZkNetwork) -> None:
-    """The leader dies before it can commit: the successor has logged the write, and keeps it."""
+    """The leader dies before it commits, but its successor has logged the write and keeps it."""
     client = trio.client_at(3)
     trio.lose = lambda _s, _t, m: isinstance(m, Ack)
     task = Task(client.send_once([CreateRequest("/a")]))
@@ -226,7 +226,7 @@ def test_a_write_acknowledged_by_a_quorum_survives_its_leader(trio: ZkNetwork) -
 
 
 def test_each_reign_has_its_own_epoch(trio: ZkNetwork) -> None:
-    """The epoch is the high half of every zxid and always above the one before."""
+    """The epoch is the high half of every zxid, and rises with each leader."""
     client = trio.connected(session_timeout_ms=30_000)
     epochs = []
     for number in range(4):

@@ -1,4 +1,4 @@
-"""Faults between servers, while forming and after."""
+"""Faults between servers, while an ensemble is forming and afterwards."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def test_a_message_lost_while_forming_delays_the_ensemble_only(
 
 @pytest.mark.slow
 def test_killing_and_restarting_any_server_at_any_step_loses_nothing() -> None:
-    """One server dies after every single event of electing, forming, writing and moving on."""
+    """One server dies after each event of electing, forming, writing and recovering."""
     victims = (1, 2, 3)
     for victim in victims:
         for steps in range(0, 160, 2):
@@ -105,7 +105,7 @@ def test_killing_and_restarting_any_server_at_any_step_loses_nothing() -> None:
 
 
 def test_a_leader_that_is_not_there_is_given_up(trio: ZkNetwork) -> None:
-    """A follower that elected a dead server asks some times, then looks again."""
+    """A follower that elected a dead server retries a few times, then starts a new election."""
     trio.isolate("zk-1")
     trio.run_for(11_000)
     trio.log.clear()
@@ -141,8 +141,9 @@ def test_a_follower_that_promised_a_higher_epoch_makes_the_leader_start_over(
 def test_a_leader_refuses_to_lead_one_with_a_newer_epoch(
     trio: ZkNetwork, has_logged_more: bool
 ) -> None:
-    """Discovery finds a follower with a newer history, which must lead. The epoch says so of one
-    that has logged as much, too."""
+    """Discovery finds a follower with a newer history, which must lead. A newer epoch is enough,
+    even if the follower has not logged more.
+    """
     trio.kill(1)
     trio.kill(2)
     trio.run_for(3000)
@@ -159,7 +160,7 @@ def test_a_leader_refuses_to_lead_one_with_a_newer_epoch(
 
 
 def test_an_epoch_is_promised_once(trio: ZkNetwork) -> None:
-    """A follower that comes again does not count for the epoch that it promised before."""
+    """A follower that reconnects does not count for the epoch that it promised before."""
     trio.kill(1)
     trio.log.clear()
     trio.start(1)
@@ -169,7 +170,7 @@ def test_an_epoch_is_promised_once(trio: ZkNetwork) -> None:
 
 
 def test_a_follower_whose_link_is_closed_looks_for_a_leader_at_once(trio: ZkNetwork) -> None:
-    """It does not wait until the leader has been silent for long enough."""
+    """The follower does not wait until the leader has been silent for long enough."""
     following = trio.servers[1].role
     assert isinstance(following, Following)
     trio.deliver("zk-3", "zk-1", LinkClosed(following._link.link_id))
@@ -188,7 +189,7 @@ def test_an_epoch_that_is_used_up_is_followed_by_the_next(trio: ZkNetwork) -> No
 
 
 def test_the_same_seed_gives_the_same_run() -> None:
-    """Every message, in order."""
+    """All messages are equal and in the same order."""
     logs = []
     for _ in range(2):
         network = ZkNetwork(seed=5)
@@ -205,8 +206,10 @@ def test_the_same_seed_gives_the_same_run() -> None:
 
 @pytest.mark.slow
 def test_a_watcher_ends_up_with_the_last_value_whatever_fails() -> None:
-    """It reads only when told of a change; servers die and messages get lost meanwhile. No event
-    that matters is lost over reconnections, and what it sees never goes back in time."""
+    """The watcher reads only when it is notified, while servers die and messages are lost. No
+    relevant event is lost over reconnections, and the watcher never sees an older value after a
+    newer one.
+    """
     for seed in range(12):
         network = ZkNetwork(seed)
         network.ensemble(3)

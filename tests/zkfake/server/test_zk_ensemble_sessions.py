@@ -1,4 +1,4 @@
-"""Sessions belong to the ensemble: they survive their server."""
+"""Sessions belong to the ensemble: they survive the server to which they are connected."""
 
 from __future__ import annotations
 
@@ -47,14 +47,14 @@ def test_a_session_moves_to_another_server_with_its_ephemerals_and_watches(trio:
 
 
 def test_who_has_no_session_yet_is_not_served(trio: ZkNetwork) -> None:
-    """A follower has asked for one; what comes before it ends the connection."""
+    """A request that comes before the follower has the session's id closes the connection."""
     trio.deliver("x", "zk-1", ConnectRequest(5, 0, 6000, 0))
     trio.deliver("x", "zk-1", ClientPacket(5, 0, 0, 1, GetDataRequest("/")))
     assert trio.log[-1] == ("zk-1", "x", ConnectionClosed(5))
 
 
 def test_a_follower_carries_the_heartbeats_of_all_its_clients(trio: ZkNetwork) -> None:
-    """With one answer to a ping of the leader."""
+    """A follower reports the sessions of all its clients in its answer to the leader's ping."""
     clients = [trio.client_at(1, name, session_timeout_ms=6000) for name in ("a", "b", "c")]
     sessions = [client.session_id for client in clients]
     trio.run_for(60_000)
@@ -63,7 +63,7 @@ def test_a_follower_carries_the_heartbeats_of_all_its_clients(trio: ZkNetwork) -
 
 
 def test_heartbeats_at_a_follower_keep_a_short_session_at_the_leader(trio: ZkNetwork) -> None:
-    """The leader's pings collect them often enough."""
+    """The leader pings often enough to collect the heartbeats of a short session."""
     client = trio.client_at(1, session_timeout_ms=600)
     session_id = client.session_id
     trio.run_for(20_000)
@@ -73,8 +73,9 @@ def test_heartbeats_at_a_follower_keep_a_short_session_at_the_leader(trio: ZkNet
 
 @pytest.mark.parametrize("server_id", [1, 3])
 def test_requests_keep_a_session_as_heartbeats_do(trio: ZkNetwork, server_id: int) -> None:
-    """A client that is never idle sends no heartbeat; its server hears of it all the same, and a
-    follower tells the leader."""
+    """A busy client sends no heartbeats; its requests keep the session, and a follower reports them
+    to the leader.
+    """
     client = trio.client_at(server_id, session_timeout_ms=600)
     session_id = client.session_id
     trio.log.clear()
@@ -90,7 +91,7 @@ def test_requests_keep_a_session_as_heartbeats_do(trio: ZkNetwork, server_id: in
 def test_a_client_that_connects_again_has_its_whole_timeout_before_it(
     trio: ZkNetwork, server_id: int
 ) -> None:
-    """``LearnerHandler``'s REVALIDATE touches the session, as a connection at the leader does."""
+    """``LearnerHandler``'s REVALIDATE touches the session, as a connection to the leader does."""
     client = trio.client_at(server_id, session_timeout_ms=6000)
     session_id = client.session_id
     trio.isolate("client")
@@ -145,7 +146,7 @@ def test_an_expired_session_is_refused_by_a_follower(trio: ZkNetwork) -> None:
 
 
 def test_what_a_session_sent_before_it_moved_is_not_applied_after(trio: ZkNetwork) -> None:
-    """A forwarded write held back on its way is refused once the session is elsewhere."""
+    """A forwarded write that is delayed on its way is refused once the session has moved."""
     client = trio.client_at(1)
     session_id = client.session_id
     with trio.held_back("zk-1", "zk-3"):

@@ -1,4 +1,4 @@
-"""How a follower gets the history of its leader."""
+"""How a follower synchronizes its history with the leader's."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_a_server_with_an_empty_disk_is_brought_up_again(trio: ZkNetwork) -> Non
 
 
 def test_a_follower_without_a_common_point_asks_for_a_snapshot(trio: ZkNetwork) -> None:
-    """A disk that was meddled with: its log does not hold where the leader would cut it."""
+    """A follower with a foreign log has no entry at which the leader tells it to truncate."""
     client = trio.client_at(3)
     trio.write(client, "/a")
     trio.run_for(5)
@@ -77,7 +77,9 @@ def test_a_follower_without_a_common_point_asks_for_a_snapshot(trio: ZkNetwork) 
 
 
 def test_a_joining_follower_gets_what_is_under_way(trio: ZkNetwork) -> None:
-    """A write that has no quorum yet is proposed to the newcomer, whose word completes it."""
+    """A write without a quorum is proposed to the new follower, whose acknowledgement
+    completes it.
+    """
     client = trio.client_at(3)
     trio.kill(1)
     trio.run_for(5)

@@ -1,4 +1,4 @@
-"""A follower on its own: what it does with what a leader says that is played by hand."""
+"""A follower on its own, which gets a leader's messages from the test."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ EPOCH = 1
 
 
 def transaction(number: int, request: SessionRequest) -> Txn:
-    """One of session 9."""
+    """Return a transaction of session 9."""
     return Txn((EPOCH << 32) + number, 0, 9, request)
 
 
 class LeaderByHand:
-    """Leader 3 of three, as server 1 takes it, which has just elected it."""
+    """Leader 3 of three, played by the test for server 1, which has just elected it."""
 
     def __init__(self, network: ZkNetwork, storage: ZooKeeperStorage | None = None) -> None:
         self.network = network
@@ -109,8 +109,9 @@ def test_the_history_is_committed_but_not_what_was_proposed_behind_it(leader: Le
 
 
 def test_before_it_has_the_leaders_log_a_follower_takes_no_proposal(network: ZkNetwork) -> None:
-    """It has asked for a snapshot, as it cannot cut its own log where it should: what follows the
-    history that it did not take is not logged, and commits nothing of its own."""
+    """A follower asks for a snapshot if it cannot truncate its own log. It does not log what
+    follows the history that it did not take, and commits nothing of its own.
+    """
     storage = ZooKeeperStorage()
     storage.append(Txn(7, 0, 9, CreateSession(6000)))
     leader = LeaderByHand(network, storage)
@@ -152,7 +153,7 @@ def test_a_proposal_is_written_down_before_it_is_acknowledged(network: ZkNetwork
 
 
 def test_a_leader_that_does_not_answer_is_asked_ever_more_seldom(network: ZkNetwork) -> None:
-    """After 50 ms, then twice as late each time, but at least once a second; eight times."""
+    """The follower retries after 50 ms, then doubles the delay up to one second, eight times."""
     leader = LeaderByHand(network)
     begun_us = network.now_us
     asked_ms = [0]
@@ -168,7 +169,7 @@ def test_a_leader_that_does_not_answer_is_asked_ever_more_seldom(network: ZkNetw
 def test_a_leader_is_given_up_when_it_was_silent_for_five_ticks(
     network: ZkNetwork, leader: LeaderByHand
 ) -> None:
-    """Counted from its last word, whenever that came."""
+    """The ticks are counted from the leader's last message, whenever that came."""
     leader.give_history()
     leader.say(UpToDate)
     network.run_for(9000)
@@ -206,7 +207,7 @@ def test_what_comes_on_another_link_is_ignored(network: ZkNetwork, leader: Leade
 def test_a_leader_that_is_not_leading_yet_is_asked_again(
     network: ZkNetwork, leader: LeaderByHand
 ) -> None:
-    """It closes the link, which ends nothing that had begun."""
+    """The leader closes the link, but the follower had not begun to synchronize."""
     network.deliver("zk-3", "zk-1", LinkClosed(leader.link_id))
     assert leader.is_followed
     network.run_for(50)
@@ -230,7 +231,7 @@ def test_a_follower_that_was_stopped_has_no_timers(
 
 
 def test_a_follower_leads_no_one(network: ZkNetwork, leader: LeaderByHand) -> None:
-    """Who takes it for the leader is told at once that it is none."""
+    """A server that takes the follower for the leader is told at once that it is not."""
     network.log.clear()
     network.deliver("zk-2", "zk-1", FollowerInfo(5, 0, 2, 0))
     assert network.log == [("zk-1", "zk-2", LinkClosed(5))]

@@ -1,4 +1,4 @@
-"""A journal describes the storage of a server: replayed elsewhere, it gives an equal one."""
+"""A journal describes the storage of a server: replaying it gives an equal storage."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ REQUESTS = [
 
 
 class MemoryJournal:
-    """Keeps the bytes that a file would hold; a snapshot is due every ``limit`` entries."""
+    """A journal that keeps a file's bytes in memory; a snapshot is due every ``limit`` entries."""
 
     def __init__(self, limit: int = 1 << 30) -> None:
         self.limit = limit
@@ -95,7 +95,7 @@ def journalled(network: ZkNetwork, size: int, limit: int = 1 << 30) -> dict[int,
 
 
 def in_another_process(network: ZkNetwork, journals: Any, start: bool = True) -> ZkNetwork:
-    """A network of the same ensemble, later, with nothing but what the journals say."""
+    """Return a later network of the same ensemble, restored from its journals alone."""
     other = ZkNetwork(seed=1)
     other.clock.now_us = network.clock.now_us + 1_000_000
     for server_id, journal in journals.items():
@@ -108,7 +108,7 @@ def in_another_process(network: ZkNetwork, journals: Any, start: bool = True) ->
 
 
 def test_a_promise_that_could_not_be_written_down_does_not_count() -> None:
-    """It is written down first: the server would not know of it after a restart."""
+    """An epoch is written before it counts, as the server would not know it after a restart."""
     storage = ZooKeeperStorage()
     journal = MemoryJournal()
     storage.journal = journal
@@ -123,7 +123,7 @@ def test_a_promise_that_could_not_be_written_down_does_not_count() -> None:
 
 @pytest.mark.parametrize("request_", REQUESTS, ids=lambda request: type(request).__name__)
 def test_a_transaction_is_read_as_it_was_written(request_: Any) -> None:
-    """All but who waits for its answer: that connection ended with the process."""
+    """The origin of the request is not kept, as that connection ended with the process."""
     txn = Txn((3 << 32) + 9, 1_767_225_600_000, (127 << 56) + 5, request_, 2, 99, 4)
     plain = Txn(txn.zxid, txn.time_ms, txn.session_id, request_)
     assert decode_entry(encode_entry(txn)) == plain
@@ -135,7 +135,7 @@ def test_what_is_no_transaction_is_read_as_it_was_written(entry: Any) -> None:
 
 
 def test_a_request_that_is_no_write_fails_again_when_replayed() -> None:
-    """A client may put a read into a multi: it uses up a zxid and changes nothing."""
+    """A client may put a read into a multi, which uses up a zxid and changes nothing."""
     multi = MultiRequest((CreateRequest("/a"), ExistsRequest("/b")))  # type: ignore[arg-type]
     txn = decode_entry(encode_entry(Txn(2, 0, 1, multi)))
     assert isinstance(txn, Txn)
@@ -197,7 +197,7 @@ def test_sessions_of_a_former_process_end_at_once(network: ZkNetwork, size: int)
     assert next(s.children("/") for s in other.servers.values()) == ["stays"]
     assert list(other.storages[1].tree.sessions) == [newcomer.session_id]
     assert newcomer.session_id != old
-    # A restart within the process leaves living sessions alone.
+    # A restart within the process does not end living sessions.
     for server_id in other.ids:
         other.kill(server_id)
     for server_id in other.ids:
@@ -207,7 +207,7 @@ def test_sessions_of_a_former_process_end_at_once(network: ZkNetwork, size: int)
 
 
 def test_session_ids_are_not_given_out_twice(network: ZkNetwork) -> None:
-    """Even when the clock has been set back between two processes."""
+    """Ids stay unique even if the clock was set back between two processes."""
     journals = journalled(network, 1)
     network.run_for(5000)
     ids = {network.connected(f"client-{i}").session_id for i in range(3)}
@@ -258,7 +258,7 @@ def test_what_cannot_be_written_down_is_not_done(network: ZkNetwork) -> None:
 
 
 def test_an_ensemble_comes_back_with_what_a_quorum_had(network: ZkNetwork) -> None:
-    """The server with the most history leads, whatever its id."""
+    """The server with the longest history leads, whatever its id."""
     journals = journalled(network, 3)
     client = network.client_at(3)
     network.write(client, "/a")
@@ -278,7 +278,7 @@ def test_an_ensemble_comes_back_with_what_a_quorum_had(network: ZkNetwork) -> No
 
 
 def test_a_minority_with_less_does_not_lead(network: ZkNetwork) -> None:
-    """Election compares what is in the logs of the former process."""
+    """The election compares the logs of the former process."""
     journals = journalled(network, 3)
     client = network.client_at(3)
     network.run_for(10)
@@ -294,7 +294,7 @@ def test_a_minority_with_less_does_not_lead(network: ZkNetwork) -> None:
 
 
 def test_what_only_one_server_logged_is_taken_back_from_it(network: ZkNetwork) -> None:
-    """It truncates its log, and its journal says so."""
+    """The server truncates its log, and its journal records that."""
     journals = journalled(network, 3)
     client = network.client_at(3)
     network.write(client, "/a")
@@ -333,7 +333,7 @@ def test_a_session_closed_by_a_former_process_is_not_closed_again(network: ZkNet
 
 
 def test_a_snapshot_from_the_leader_replaces_the_journal(network: ZkNetwork) -> None:
-    """A server whose directory is gone gets the tree, and keeps it."""
+    """A server whose directory was lost gets the leader's tree, and keeps it."""
     journals = journalled(network, 3)
     network.write(network.client_at(3), "/a")
     network.run_for(10)
@@ -354,7 +354,7 @@ def test_a_snapshot_from_the_leader_replaces_the_journal(network: ZkNetwork) -> 
 
 
 def test_a_promise_outlives_the_process(network: ZkNetwork) -> None:
-    """An epoch promised is written down before the promise is given."""
+    """An epoch is written to the journal before the server promises it."""
     journals = journalled(network, 3)
     assert network.messages(Ack)
     for server_id, journal in journals.items():
@@ -367,7 +367,7 @@ def test_a_promise_outlives_the_process(network: ZkNetwork) -> None:
 
 
 def test_a_promise_alone_is_written_down() -> None:
-    """The server may die between its promise and the history of the leader that it gave it to."""
+    """The server may die between its promise and receiving the leader's history."""
     journal = MemoryJournal()
     storage = journal.restored(1)
     storage.accepted_epoch = 5
@@ -388,7 +388,9 @@ def test_a_snapshot_keeps_what_is_logged_and_not_applied() -> None:
 
 
 def test_sessions_of_the_snapshot_and_of_the_log_are_former_ones() -> None:
-    """And no id of them that this server gave is given again; those of others are of no account."""
+    """Ids that this server gave to former sessions are not reused; ids of other servers do not
+    matter.
+    """
     first, second, foreign = (1 << 56) + 5, (1 << 56) + 6, (2 << 56) + 7
     journal = MemoryJournal()
     storage = journal.restored(1)
@@ -406,7 +408,7 @@ def test_sessions_of_the_snapshot_and_of_the_log_are_former_ones() -> None:
 
 
 def test_what_is_applied_is_not_cut() -> None:
-    """A leader that asks for it has another history: only a snapshot helps."""
+    """If the leader requires that, its history differs, and only a snapshot helps."""
     storage = ZooKeeperStorage()
     for zxid in (1, 2, 3):
         storage.append(Txn(zxid, 0, zxid, CreateSession(6000)))
@@ -419,7 +421,7 @@ def test_what_is_applied_is_not_cut() -> None:
 
 
 def test_a_snapshot_takes_the_place_of_the_log() -> None:
-    """What was logged and not applied is of another history."""
+    """Transactions that were logged and not applied belong to another history."""
     source, storage = ZooKeeperStorage(), ZooKeeperStorage()
     source.append(Txn(5, 0, 5, CreateSession(6000)))
     source.apply_all()
@@ -429,7 +431,7 @@ def test_a_snapshot_takes_the_place_of_the_log() -> None:
 
 
 def test_a_log_that_has_become_long_begins_behind_its_base() -> None:
-    """A follower that has logged as far as that gets the difference, not a snapshot."""
+    """A follower whose log reaches the base gets the difference, not a snapshot."""
     storage = ZooKeeperStorage()
     for zxid in range(1, 2 * COMMITTED_LOG_TXNS + 1):
         storage.append(Txn(zxid, 0, 1, CreateSession(6000)))

@@ -1,4 +1,4 @@
-"""A leader on its own: what it says to followers that are played by hand."""
+"""A leader on its own, whose followers are played by the test."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ from fakekafka.zkfake.server.server import ZooKeeperServer
 from fakekafka.zkfake.server.storage import ZooKeeperStorage
 
 HISTORY = 1 << 32
-"""Acknowledges the history of the leader of epoch 1."""
+"""Zxid that acknowledges the history of the leader of epoch 1."""
 
 
 class Led:
-    """Server 3 of ``size``, just elected; ``sessions`` are in its log, with their timeouts."""
+    """Server 3 of ``size``, just elected; ``sessions`` are the timeouts of sessions in its log."""
 
     def __init__(self, network: ZkNetwork, size: int = 3, **sessions: int) -> None:
         self.network = network
@@ -57,7 +57,7 @@ class Led:
 
 
 class FollowerByHand:
-    """Says to the leader what a test has it say, and sees what comes back on its link."""
+    """Sends the leader what a test tells it to, and returns the messages on its link."""
 
     def __init__(self, network: ZkNetwork, server_id: int, link_id: int) -> None:
         self.network = network
@@ -71,7 +71,7 @@ class FollowerByHand:
         self.network.deliver(self.name, "zk-3", kind(self.link_id, number, *fields))
 
     def join(self, promised: int = 0, epoch: int = 0, zxid: int = 0) -> None:
-        """Go as far as being sent the leader's history, if a quorum has come so far."""
+        """Send all messages up to the leader's history, which is sent once a quorum has joined."""
         self.say(FollowerInfo, self.server_id, promised)
         self.say(AckEpoch, epoch, zxid)
 
@@ -81,7 +81,7 @@ class FollowerByHand:
         return self
 
     def write(self, path: str) -> int:
-        """Forward a write that no client waits for; the zxid that the leader gives it."""
+        """Forward a write that no client waits for, and return the zxid that the leader assigns."""
         self.say(ForwardedRequest, 1, 0, 0, CreateRequest(path))
         zxid: int = self.network.messages(Proposal)[-1].transaction.zxid
         return zxid
@@ -105,7 +105,7 @@ def test_the_new_epoch_is_above_all_that_were_promised(network: ZkNetwork) -> No
 
 
 def test_a_promise_given_before_does_not_count(network: ZkNetwork) -> None:
-    """The follower may have given it to another leader of that epoch."""
+    """The follower may have promised the epoch to another leader."""
     led = Led(network)
     follower = led.follower(1)
     follower.join(epoch=-1)
@@ -113,7 +113,7 @@ def test_a_promise_given_before_does_not_count(network: ZkNetwork) -> None:
 
 
 def test_a_follower_that_comes_again_counts_once(network: ZkNetwork) -> None:
-    """Its former link is closed: two links of one server are no two servers."""
+    """The follower's former link is closed, as two links of one server do not count twice."""
     led = Led(network, 5)
     one, other = led.follower(1), led.follower(2)
     one.say(FollowerInfo, 1, 0)
@@ -131,8 +131,9 @@ def test_a_follower_that_comes_again_counts_once(network: ZkNetwork) -> None:
 
 
 def test_what_a_follower_had_to_cut_does_not_count_as_logged(network: ZkNetwork) -> None:
-    """It had logged a write that is not committed, and comes again: it is told to forget it, and
-    counts for it when it has logged it once more."""
+    """A follower that logged an uncommitted write and reconnects has to truncate it, and counts
+    again only after logging it once more.
+    """
     led = Led(network, 5)
     one, other = led.follower(1), led.follower(2)
     one.say(FollowerInfo, 1, 0)
@@ -152,7 +153,7 @@ def test_what_a_follower_had_to_cut_does_not_count_as_logged(network: ZkNetwork)
 
 
 def test_a_newcomer_hears_of_a_commit_while_it_takes_the_history(network: ZkNetwork) -> None:
-    """The write was under way when it came, and is no part of its history."""
+    """The write was proposed before the follower joined, and is not part of its history."""
     led = Led(network)
     follower, newcomer = led.follower(1).follow(), led.follower(2)
     zxid = follower.write("/a")
@@ -170,7 +171,7 @@ def test_nothing_is_numbered_before_a_quorum_has_the_history(network: ZkNetwork)
 
 
 def test_a_follower_is_lost_when_it_is_silent_longer_than_the_limit(network: ZkNetwork) -> None:
-    """Five ticks; without a quorum the leader looks for another one."""
+    """The limit is five ticks; without a quorum the leader starts a new election."""
     led = Led(network)
     follower = led.follower(1).follow()
     network.run_for(10_000)
@@ -181,7 +182,7 @@ def test_a_follower_is_lost_when_it_is_silent_longer_than_the_limit(network: ZkN
 
 
 def test_a_quorum_may_be_missing_for_half_a_tick(network: ZkNetwork) -> None:
-    """Short sessions have the leader look more often; that makes it no less patient."""
+    """Short sessions make the leader check more often, but wait no less long for a quorum."""
     led = Led(network, short=600)
     follower = led.follower(1).follow()
     network.deliver("zk-1", "zk-3", LinkClosed(follower.link_id))
@@ -200,7 +201,7 @@ def test_the_shortest_session_says_how_often_heartbeats_are_collected(network: Z
 
 
 def test_a_session_that_is_being_closed_does_not_expire(network: ZkNetwork) -> None:
-    """Its end is proposed once, however long that takes to be committed."""
+    """The session's end is proposed once, however long the commit takes."""
     led = Led(network, short=600)
     follower = led.follower(1).follow()
     led.server.expire_session(1)
@@ -210,7 +211,7 @@ def test_a_session_that_is_being_closed_does_not_expire(network: ZkNetwork) -> N
 
 
 def test_a_leader_that_has_given_up_numbers_nothing_more(network: ZkNetwork) -> None:
-    """Sessions that expire together use up the epoch: the election begins once."""
+    """Sessions that expire together use up the epoch, and only one election begins."""
     led = Led(network, a=6000, b=6000, c=6000)
     led.follower(1).follow()
     led.leading._next_zxid = (1 << 32) + 0xFFFFFFFE
@@ -221,7 +222,7 @@ def test_a_leader_that_has_given_up_numbers_nothing_more(network: ZkNetwork) -> 
 
 
 def test_syncs_wait_for_what_was_proposed_before_them(network: ZkNetwork) -> None:
-    """All that wait for a write are answered with it, in their order, and no later one."""
+    """A committed write answers all syncs that wait for it, in their order, and no later ones."""
     led = Led(network)
     follower = led.follower(1).follow()
 
@@ -240,7 +241,7 @@ def test_syncs_wait_for_what_was_proposed_before_them(network: ZkNetwork) -> Non
 
 
 def test_a_sync_of_who_is_gone_is_not_answered(network: ZkNetwork) -> None:
-    """Neither that of a follower that came again, nor that of a client that left."""
+    """Syncs of a follower that reconnected and of a client that left are not answered."""
     led = Led(network)
     follower = led.follower(1).follow()
     zxid = follower.write("/a")
@@ -258,7 +259,7 @@ def test_a_sync_of_who_is_gone_is_not_answered(network: ZkNetwork) -> None:
 
 
 def test_a_leader_that_gives_up_closes_all_links(network: ZkNetwork) -> None:
-    """Its followers look for another leader at once, not when it has been silent long enough."""
+    """Followers start a new election at once, not when the leader has been silent long enough."""
     led = Led(network)
     follower, ahead = led.follower(1).follow(), led.follower(2)
     ahead.say(FollowerInfo, 2, 9)
@@ -271,7 +272,7 @@ def test_a_leader_that_gives_up_closes_all_links(network: ZkNetwork) -> None:
 def test_a_message_of_a_link_that_is_over_is_answered_with_that(
     network: ZkNetwork, link_id: int
 ) -> None:
-    """But a word that a link is closed is not."""
+    """A message on a closed link is answered with LinkClosed, unless it is LinkClosed itself."""
     led = Led(network)
     follower = led.follower(1).follow()
     network.deliver("zk-1", "zk-3", LinkClosed(follower.link_id))

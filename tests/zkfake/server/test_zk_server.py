@@ -1,4 +1,4 @@
-"""A standalone server: sessions and their expiry, observers, views."""
+"""A standalone server: sessions and their expiry, observers and views."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_heartbeats_keep_a_session(single: ZkNetwork) -> None:
 
 
 def test_a_short_session_expires_soon(single: ZkNetwork) -> None:
-    """The tick shrinks with the timeout, so that fast tests notice a crash fast."""
+    """The tick shrinks with the timeout, so that fast tests notice a crash soon."""
     single.connected(session_timeout_ms=300)
     single.crash_client("client")
     single.run_for(400)
@@ -109,8 +109,9 @@ def test_a_session_that_connects_again_takes_its_old_connections_place(single: Z
 
 
 def test_watches_end_with_the_connection_that_set_them(single: ZkNetwork) -> None:
-    """Also if the session connects again before the server has missed it: the client sets those
-    that it wants again (ZooKeeper: a watch belongs to a ``ServerCnxn``)."""
+    """Watches end even if the session reconnects before the server noticed; the client arms them
+    again (ZooKeeper: a watch belongs to a ``ServerCnxn``).
+    """
     client = single.connected()
     other = single.connected("other")
     single.write(other, "/a")
@@ -139,7 +140,7 @@ def test_expiring_an_unknown_session_does_nothing(single: ZkNetwork) -> None:
 
 
 def test_a_listener_hears_of_every_change(single: ZkNetwork) -> None:
-    """Znodes that are created, set or deleted, as they are then, and the session that ends."""
+    """The listener gets each znode that is created, set or deleted, and each session that ends."""
     seen: list[tuple[str, Any, Any]] = []
     client = single.connected()
     single.servers[1].host.state_listener = lambda *change: seen.append(change)
@@ -189,7 +190,7 @@ def test_a_stopped_server_tells_its_clients(single: ZkNetwork) -> None:
 
 
 def test_the_watches_of_a_client_that_is_gone_are_gone(single: ZkNetwork) -> None:
-    """Its session is not, and sets them anew wherever it connects again."""
+    """The session lives on, and sets its watches again wherever it reconnects."""
     client = single.connected()
     other = single.connected("other")
     single.write(other, "/a")
@@ -213,7 +214,7 @@ def test_messages_of_others_are_not_the_servers(single: ZkNetwork) -> None:
 
 
 def test_a_standalone_server_takes_over_an_ensembles_storage(network: ZkNetwork) -> None:
-    """What was logged and not known to be committed is applied."""
+    """Transactions that were logged and not known to be committed are applied."""
     network.ensemble(3)
     network.settle()
     client = network.connected()
@@ -234,7 +235,7 @@ def test_server_ids_fit_into_session_ids(single: ZkNetwork) -> None:
 
 
 def test_reads_of_a_server_without_sessions_are_refused(single: ZkNetwork) -> None:
-    """A packet of a connection that was never opened closes it."""
+    """A packet on a connection that was never opened closes that connection."""
     client = single.connected()
     single.servers[1].on_disconnect("client")
     responses = single.run(client.send_once([ExistsRequest("/")]))
@@ -267,7 +268,7 @@ def test_only_the_earliest_bucket_has_a_timer(single: ZkNetwork) -> None:
 
 
 def test_each_session_that_expires_follows_from_when_it_was_heard_of(single: ZkNetwork) -> None:
-    """Not from the session that the tracker's timer was set for first."""
+    """The cause is not the session for which the tracker's timer was first set."""
     host = single.servers[1].host
     told: list[object] = []
 
@@ -298,7 +299,7 @@ def test_each_session_that_expires_follows_from_when_it_was_heard_of(single: ZkN
 
 
 def test_a_session_that_was_closed_does_not_expire(single: ZkNetwork) -> None:
-    """Nor does it when another one of its bucket does."""
+    """A closed session does not expire when another session of its bucket does, either."""
     expired: list[int] = []
     tracker = SessionTracker(single.servers[1].host, 2000, expired.append)
     tracker.add(1, 6000)
@@ -309,7 +310,7 @@ def test_a_session_that_was_closed_does_not_expire(single: ZkNetwork) -> None:
 
 
 def test_a_tracker_without_sessions_has_no_timer(single: ZkNetwork) -> None:
-    """It does not wait for the time at which the last one would have ended."""
+    """The timer is cancelled before the time at which the last session would have expired."""
     tracker = SessionTracker(single.servers[1].host, 2000, lambda _session_id: None)
     tracker.add(1, 6000)
     tracker.remove(1)
@@ -317,7 +318,7 @@ def test_a_tracker_without_sessions_has_no_timer(single: ZkNetwork) -> None:
 
 
 def test_a_tracker_that_was_stopped_begins_anew(single: ZkNetwork) -> None:
-    """Sessions of before are not heard of; those that come have their whole time."""
+    """The tracker forgets former sessions, and new ones have their whole timeout."""
     expired: list[int] = []
     host = single.servers[1].host
     tracker = SessionTracker(host, 2000, expired.append)
@@ -335,7 +336,7 @@ def test_a_tracker_that_was_stopped_begins_anew(single: ZkNetwork) -> None:
 
 
 def test_a_tracker_sets_a_timer_only_for_what_comes_first(single: ZkNetwork) -> None:
-    """A later end needs none, an earlier one takes the place of the one before."""
+    """A later expiry needs no timer, and an earlier one replaces the timer."""
     tracker = SessionTracker(single.servers[1].host, 2000, lambda _session_id: None)
     for session_id, timeout_ms in enumerate((10_000, 20_000, 5000, 3000)):
         tracker.add(session_id, timeout_ms)

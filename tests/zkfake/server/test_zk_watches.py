@@ -1,4 +1,4 @@
-"""Watches at a server: who is told what of a change, and how often."""
+"""Watches at a server: which sessions are told of a change, and how often."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ MINE, THEIRS = 7, 8
 
 
 class Watched:
-    """A tree, the watches on it, and what was delivered since somebody looked."""
+    """A tree, its watches, and the events delivered since the last call of ``seen``."""
 
     def __init__(self) -> None:
         self.tree = ZnodeTree()
@@ -51,7 +51,7 @@ def watched() -> Watched:
 
 
 def test_every_session_that_watches_a_node_is_told(watched: Watched) -> None:
-    """In the order in which they set their watches up (``WatchManager.triggerWatch``)."""
+    """Sessions are told in the order in which they set watches (``WatchManager.triggerWatch``)."""
     for session in (THEIRS, MINE):
         watched.watches.add_data(session, "/a/b")
     watched.write(SetDataRequest("/a/b", b"new"))
@@ -59,7 +59,7 @@ def test_every_session_that_watches_a_node_is_told(watched: Watched) -> None:
 
 
 def test_a_session_with_both_watches_is_told_of_a_deletion_once(watched: Watched) -> None:
-    """``WatchManager.triggerWatch`` leaves out the sessions that the data watch has told."""
+    """``WatchManager.triggerWatch`` leaves out sessions that were told by the data watch."""
     watched.watches.add_data(MINE, "/a/b")
     watched.watches.add_children(MINE, "/a/b")
     watched.watches.add_children(THEIRS, "/a/b")
@@ -80,7 +80,7 @@ def test_a_watch_fires_once(watched: Watched) -> None:
 
 
 def test_data_moves_no_child_watch(watched: Watched) -> None:
-    """Neither the node's own nor its parent's."""
+    """A change of data fires neither the node's own child watch nor its parent's."""
     watched.watches.add_children(MINE, "/a")
     watched.watches.add_children(MINE, "/a/b")
     watched.write(SetDataRequest("/a/b", b"1"))
@@ -90,8 +90,9 @@ def test_data_moves_no_child_watch(watched: Watched) -> None:
 
 
 def test_what_a_reconnected_session_missed_is_told_at_once(watched: Watched) -> None:
-    """``DataTree.setWatches``: the child watch goes by pzxid, which a new child moves as a removal
-    does, the data watch by mzxid."""
+    """``DataTree.setWatches`` compares the data watch with mzxid, and the child watch with pzxid,
+    which both new and removed children change.
+    """
     before = watched.zxid
     watched.write(CreateRequest("/a/c"))
     watched.watches.set_watches(
@@ -121,8 +122,9 @@ def test_a_session_that_has_gone_is_told_nothing(watched: Watched) -> None:
 
 
 def test_what_a_session_watched_is_forgotten_when_it_has_fired(watched: Watched) -> None:
-    """As ``triggerWatch`` takes the path from ``watch2Paths``: a controller's session lives as long
-    as its broker, and watches every topic that ever was."""
+    """``triggerWatch`` takes the path from ``watch2Paths``: a controller's session lives as long as
+    its broker, and watches every topic that ever existed.
+    """
     before = reachable(watched.watches)
     for number in range(200):
         path = f"/a/{number}"
@@ -134,11 +136,11 @@ def test_what_a_session_watched_is_forgotten_when_it_has_fired(watched: Watched)
         watched.write(DeleteRequest(path))
         assert (MINE, DELETED, path) in watched.seen()
     assert len(watched.watches) == 0
-    assert reachable(watched.watches) - before <= 2  # the session, with nothing
+    assert reachable(watched.watches) - before <= 2  # the session, without watches
 
 
 def test_a_watch_of_the_other_kind_outlives_the_first(watched: Watched) -> None:
-    """And goes with its session."""
+    """The other watch ends with its session."""
     watched.watches.add_data(MINE, "/a")
     watched.watches.add_children(MINE, "/a")
     watched.write(SetDataRequest("/a", b"1"))
