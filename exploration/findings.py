@@ -99,10 +99,12 @@ def coverage_lines(
 def finding_lines(finding: ShortFind) -> Iterator[str]:
     """Yield lines about a find: what was seen, how often, and the command that repeats it."""
     violation = finding.violation
-    known = f"Kafka's own: {violation.known}, {KNOWN.get(violation.known, '')}".rstrip(", ")
+    known = f"a known defect of Kafka: {violation.known}, {KNOWN.get(violation.known, '')}".rstrip(
+        ", "
+    )
     yield f"{violation.promise}, in {finding.runs} runs: {violation.text}"
-    yield f"  {known}" if violation.known else "  nothing known explains it"
-    made = f", made short in {finding.shrink_runs} runs" if finding.shrink_runs else ""
+    yield f"  {known}" if violation.known else "  not a known defect of Kafka"
+    made = f", shortened in {finding.shrink_runs} runs" if finding.shrink_runs else ""
     yield f"  {finding.steps} faults and actions{made}"
     yield f"  {finding.history.command}"
 

@@ -18,28 +18,29 @@ from ..statemachines.machines.known_topics import KnownTopics
 from .watch import SeenReplica, Stored, Watch
 
 KNOWN: dict[str, str] = {
-    "KIP-101 (loss)": "a follower cuts its log at its high watermark, which lags, and then leads",
-    "KIP-101 (divergence)": "a follower cuts at its high watermark and keeps another's records",
-    "KIP-279": "a follower is told where to cut by a leader that never heard of its epoch",
-    "KIP-320": "a follower misses that another one led, and keeps what its leader has cut since",
-    "KIP-497": "the leader moves the high watermark before it knows who has joined the ISR",
-    "KAFKA-1120": "a controller misses that a broker was gone and is back, and tells it nothing",
-    "KAFKA-2729": "a leader whose write of the ISR was not answered changes it no more",
-    "KAFKA-4443": "a new controller tells brokers whom to follow before it tells who lives",
-    "KAFKA-6082": "a controller that was deposed writes leaderships to ZooKeeper",
-    "KAFKA-9144": "a fenced producer's offsets come behind the marker, and its successor's commit "
-    "takes them along",
-    "unanswered AlterIsr": "the same where a leader asks the controller "
+    "KIP-101 (loss)": "a follower truncates to its high watermark, which lags, and then leads",
+    "KIP-101 (divergence)": "a follower truncates to its high watermark and keeps records that its "
+    "leader does not have",
+    "KIP-279": "a leader that does not know the follower's epoch tells it where to truncate",
+    "KIP-320": "a follower misses a change of leaders, and keeps records that its leader truncated",
+    "KIP-497": "the leader raises the high watermark before it knows who has joined the ISR",
+    "KAFKA-1120": "a controller misses the restart of a broker, and sends it no state",
+    "KAFKA-2729": "a leader whose write of the ISR was not answered never changes the ISR again",
+    "KAFKA-4443": "a new controller tells brokers whom to follow before it tells them who is alive",
+    "KAFKA-6082": "a deposed controller writes leaderships to ZooKeeper",
+    "KAFKA-9144": "a fenced producer's offsets are appended after the marker, and its successor's "
+    "commit includes them",
+    "unanswered AlterIsr": "as KAFKA-2729, but the leader asks the controller "
     "(docs/kafka/isr.md#changes-through-the-controller)",
-    "refused AlterIsr": "the same where a controller that is deposed refuses the change",
-    "unanswered create": "a controller creates a partition again whose creation was not answered",
-    "truncating deaf": "a follower that truncates does not hear the high watermark "
+    "refused AlterIsr": "as KAFKA-2729, but a deposed controller refuses the change",
+    "unanswered create": "a controller creates a partition again after an unanswered creation",
+    "truncating deaf": "a truncating follower ignores the high watermark in a fetch response "
     "(docs/kafka/fetch-sessions.md#answers)",
     "dropped in sync": "a reassignment drops the only replicas in sync "
     "(docs/kafka/reassignment.md#dropped-in-sync)",
-    "missed leader": "a leader that is told of its successor when that is dead goes on, and leads "
-    "again with what it knew of its followers (docs/kafka/partitions.md#becoming-leader)",
-    "former coordinator": "a broker that coordinates no more answers with old positions "
+    "missed leader": "a leader that learns too late of its successor leads again, with outdated "
+    "positions of its followers (docs/kafka/partitions.md#becoming-leader)",
+    "former coordinator": "a broker that is no longer the coordinator answers with old positions "
     "(docs/kafka/groups-and-transactions.md)",
 }
 """Name of each known defect of Kafka -> what happens then."""

@@ -55,7 +55,7 @@ def _counts(exploration: ClusterExploration, findings: Sequence[ShortFind]) -> I
         (),
         (
             ("runs", f"{len(exploration.done):,} of {exploration.settings.runs:,}"),
-            ("kinds of violation", f"{len(findings)}; {known} of them Kafka's own"),
+            ("kinds of violation", f"{len(findings)}; {known} of them known defects of Kafka"),
             ("broken promises", escaped(", ".join(sorted(broken)) or "none")),
             ("runs that reached something new", f"{len(exploration.pool):,}"),
         ),
@@ -77,9 +77,13 @@ def _find(finding: ShortFind) -> Iterator[str]:
     yield f"<p><b>Seen</b> in {finding.runs:,} runs: {escaped(violation.text)}</p>"
     why = "Nothing known explains it."
     if violation.known:
-        why = f"Kafka's own: {violation.known}, {KNOWN.get(violation.known, '')}".rstrip(", ")
+        why = (
+            f"a known defect of Kafka: {violation.known}, {KNOWN.get(violation.known, '')}".rstrip(
+                ", "
+            )
+        )
     yield f"<p>{escaped(why)}</p>"
-    made = f", made short in {finding.shrink_runs} runs" if finding.shrink_runs else ""
+    made = f", shortened in {finding.shrink_runs} runs" if finding.shrink_runs else ""
     yield f"<p><b>Steps</b>: {finding.steps} faults and actions{made}</p><ol>"
     for step in finding.history.steps or ():
         yield f'<li class="{"wait" if step.verb == "wait" else "done"}">{escaped(step)}</li>'
@@ -99,7 +103,7 @@ def _reached(exploration: ClusterExploration) -> Iterator[str]:
     yield "<h2>What was reached</h2>"
     looked = " and ".join(f"{kind}s" for kind in SAMPLED_KINDS)
     yield (
-        f'<p class="about">Runs whose seeds are divisible by {SAMPLED} alone look at '
+        f'<p class="about">Only one run in {SAMPLED}, chosen by its seed, inspects '
         f"{escaped(looked)}.</p>"
     )
     rows = []

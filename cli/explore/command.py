@@ -142,7 +142,7 @@ def replay(
     if shrink and outcome.violations:
         found = shrunk(outcome, outcome.violations[0].signature)
         outcome = found.outcome
-        print_line(f"made short in {found.runs} runs: {outcome.history.command}")
+        print_line(f"shortened in {found.runs} runs: {outcome.history.command}")
     for line in outcome.told:
         print_line(line)
     for violation in outcome.violations:

@@ -125,7 +125,7 @@ def _replay(history: FaultHistory, trace: str | None, *, shrinks: bool) -> bool:
     if shrinks and outcome.violations:
         found = shrunk(outcome, outcome.violations[0].signature)
         shorter = found.outcome.resolved
-        print_line(f"made short in {found.runs} runs: {shorter.command}")
+        print_line(f"shortened in {found.runs} runs: {shorter.command}")
         outcome, failure = history.with_steps(shorter.steps or ()).outcome(trace, records=True)
     _print_all(outcome.told)
     print_line("the test passes" if failure is None else f"the test fails: {failure.text}")

@@ -85,7 +85,7 @@ def find_lines(find: ProgramFind) -> Iterator[str]:
     """Yield lines about a find: how the test fails, how often, and how to repeat the failure."""
     yield f"fails in {find.runs} {'run' if find.runs == 1 else 'runs'}: {find.text}"
     steps = timed(find.history.steps or ())[:-1]
-    made = f", made short in {find.shrink_runs} runs" if find.shrink_runs else ""
+    made = f", shortened in {find.shrink_runs} runs" if find.shrink_runs else ""
     yield f"  {len(steps)} {'fault' if len(steps) == 1 else 'faults'}{made}:"
     yield from (f"  {line}" for line in find.outcome.told if "  wait " not in line)
     yield f"  {find.history.command}"

@@ -57,7 +57,7 @@ def _find(find: ProgramFind, folder: Path) -> Iterator[str]:
     yield f"<h3>{escaped(find.signature)}</h3>"
     yield f"<p><b>Fails</b> in {runs}: {escaped(find.text)}</p>"
     *faults, (ends_at_ms, _) = timed(find.history.steps or ())
-    made = f", made short in {find.shrink_runs} runs" if find.shrink_runs else ""
+    made = f", shortened in {find.shrink_runs} runs" if find.shrink_runs else ""
     yield f"<p><b>Faults</b>: {len(faults)}{made}</p><ol>"
     for at_ms, step in faults:
         yield f'<li class="done">{at_ms / 1000:.3f} s: {escaped(step)}</li>'

@@ -204,7 +204,7 @@ def test_a_mistake_is_found_made_short_and_told(
     assert f"12 of 12 runs of {FORGETFUL} from seed 1" in told
     assert "`" not in told.partition("fails in ")[2].partition(":")[0]
     assert "assert len(found) - len(set(found)) <= 4 does not hold; " in told
-    assert re.search(r"^  1 fault, made short in \d+ runs:$", told, re.MULTILINE), told
+    assert re.search(r"^  1 fault, shortened in \d+ runs:$", told, re.MULTILINE), told
     assert re.search(r"\d s  kill_program counter\n +\d+\.\d+ s  every fault ends\n", told)
     report = (folder / "out" / "report.md").read_text(encoding="utf-8")
     assert "test_counted_under_faults = under_faults(" in report

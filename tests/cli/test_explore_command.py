@@ -143,7 +143,7 @@ def test_what_an_old_release_breaks_is_found_made_short_and_written(
     status = explore("--runs", "12", *options, "--seed", "1", "--engine", "serial", "-o", str(out))
     assert status == 0
     told = capsys.readouterr().out
-    assert "Kafka's own: KIP-101 (loss)" in told
+    assert "a known defect of Kafka: KIP-101 (loss)" in told
     (path,) = (out / "finds").glob("*.txt")
     assert path.name == "strongisr-kip-101-loss.txt"
     assert path.with_suffix(".fktrace").exists()

@@ -94,4 +94,4 @@ def test_the_readme_tells_how_many_scenarios_were_recorded() -> None:
     """The first screen of the README has the numbers of scenarios."""
     readme = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
     counts = [len(list((recording.FOLDER / version).glob("*.txt"))) for version in ("3.9", "2.8")]
-    assert f"[{counts[0]} scenarios of 3.9.1 and {counts[1]} of 2.8.2]" in readme
+    assert f"[{counts[0]} scenarios on 3.9.1 and {counts[1]} on 2.8.2]" in readme

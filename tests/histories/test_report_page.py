@@ -45,7 +45,7 @@ def test_a_find_is_told_as_a_story(exploration: ClusterExploration, tmp_path: Pa
     for told in (
         "LogMatching", "appends only if", "in 3 runs: two logs differ at 5", "KIP-101 (loss)",
         '<li class="wait">wait 10</li>\n<li class="done">kill 2</li>',
-        "1 faults and actions, made short in 12 runs", "explore replay",
+        "1 faults and actions, shortened in 12 runs", "explore replay",
     ):  # fmt: skip
         assert told in story
 
