@@ -88,7 +88,7 @@ def test_a_script_that_runs_when_it_is_imported_is_told_so(tmp_path: Path) -> No
 
 
 def test_a_pinned_script_has_the_same_orders_in_every_process(tmp_path: Path) -> None:
-    """Under Python 3.11 this includes the hash of None, whose address is fixed on Linux."""
+    """Under Python 3.11 the hash of None is equal, too, as its address is fixed on Linux."""
     script = tmp_path / "script.py"
     script.write_text(
         "import os, sys, fakekafka\nprint('begins', flush=True)\nfakekafka.pin_hash_seed(6)\n"

@@ -1,4 +1,4 @@
-"""Who loses its place when the memory of unprocessed requests stays full, and who does not."""
+"""Connections that are cut, or not, while the memory of unprocessed requests stays full."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from fakekafka.wire.request_memory import STALL_S, RequestMemory
 
 
 class Loop:
-    """A clock that the test moves on."""
+    """A clock that the test advances."""
 
     def __init__(self) -> None:
         self.now_s = 100.0
@@ -35,7 +35,7 @@ class Loop:
 
 
 class Connection:
-    """Holds bytes until it is refused."""
+    """A connection that holds bytes until it is refused."""
 
     def __init__(self, memory: RequestMemory) -> None:
         self._memory = memory
@@ -75,7 +75,7 @@ def test_who_waits_for_a_second_without_any_progress_is_refused(
 
 
 def test_progress_of_any_gives_all_another_second(loop: Loop, memory: RequestMemory) -> None:
-    """Somebody's requests were processed: the memory is full and not stuck."""
+    """If requests of any connection were processed, the memory is full but not stuck."""
     one, other = Connection(memory), Connection(memory)
     memory.note(one, 110)
     memory.note(other, 60)

@@ -1,4 +1,4 @@
-"""A listener on both kinds of event loop, and the ``kafka`` package."""
+"""Fixtures: a listener on both kinds of event loop, and the ``kafka`` package."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def wire(make_wire: MakeWire) -> Wire:
 
 @pytest.fixture(scope="session")
 def kafka_python() -> Any:
-    """The package ``kafka``, whose import warns of what it uses."""
+    """Import the package ``kafka`` without the warnings of its import."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         import kafka

@@ -1,4 +1,4 @@
-"""Admin clients of real libraries against the codec: every admin API they have, both ways."""
+"""Admin clients of real libraries and the codec: all their admin APIs, in both directions."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ ENTRY = admin.ConfigEntry(
 
 
 class AdminBackend:
-    """One broker with the topic ``orders``; agrees to everything."""
+    """A backend with one broker and the topic ``orders``, which accepts every request."""
 
     def __init__(self, kafka_version: str) -> None:
         self.kafka_version = kafka_version
@@ -47,7 +47,7 @@ class AdminBackend:
         return "orders" if topic_id == ORDERS_ID else None
 
     def received(self, message_type: type) -> Any:
-        """The one request of this type."""
+        """Return the only request of this type."""
         (request,) = [r for r in self.requests if isinstance(r, message_type)]
         return request
 
@@ -122,7 +122,7 @@ class AdminBackend:
 
 @pytest.fixture(params=["2.8", "3.9"])
 def backend(request: pytest.FixtureRequest) -> Iterator[AdminBackend]:
-    """Serves on a thread of its own while the clients block."""
+    """Serve a backend on a thread of its own while the clients block."""
     loop = asyncio.new_event_loop()
     served = AdminBackend(request.param)
     listener = KafkaListener(loop, "127.0.0.1", 0, BrokerService(loop, 1, served))
@@ -155,7 +155,7 @@ def confluent(backend: AdminBackend) -> Any:
 
 
 def result(futures: Any) -> Any:
-    """The outcome of the only future of an admin call."""
+    """Return the result of the only future of an admin call."""
     if hasattr(futures, "result"):
         return futures.result(5)
     (future,) = futures.values()
@@ -165,7 +165,7 @@ def result(futures: Any) -> Any:
 def test_confluent_kafka_describes_the_cluster_and_lists_topics(
     backend: Any, confluent: Any
 ) -> None:
-    """Metadata in both directions, with racks, controller and epochs."""
+    """Metadata is right in both directions, with racks, controller and epochs."""
     listed = confluent.list_topics(timeout=5)
     assert (listed.cluster_id, listed.controller_id) == ("the-cluster", 1)
     assert listed.topics["orders"].partitions[0].isrs == [1]
@@ -175,7 +175,7 @@ def test_confluent_kafka_describes_the_cluster_and_lists_topics(
 
 
 def test_confluent_kafka_creates_expands_and_deletes_topics(backend: Any, confluent: Any) -> None:
-    """CreateTopics, CreatePartitions, DeleteTopics arrive with all they say."""
+    """CreateTopics, CreatePartitions and DeleteTopics arrive with all their values."""
     from confluent_kafka.admin import NewPartitions, NewTopic
 
     config = {"retention.ms": "7"}
@@ -190,7 +190,7 @@ def test_confluent_kafka_creates_expands_and_deletes_topics(backend: Any, conflu
 
 
 def test_confluent_kafka_elects_leaders(backend: Any, confluent: Any) -> None:
-    """Preferred and unclean; the error of a partition is told per partition."""
+    """Preferred and unclean elections arrive, and each partition has its error."""
     import confluent_kafka
 
     partition = confluent_kafka.TopicPartition("orders", 0)
@@ -206,7 +206,7 @@ def test_confluent_kafka_elects_leaders(backend: Any, confluent: Any) -> None:
 
 
 def test_confluent_kafka_describes_and_alters_configs(backend: Any, confluent: Any) -> None:
-    """DescribeConfigs with synonyms; IncrementalAlterConfigs."""
+    """DescribeConfigs returns synonyms, and IncrementalAlterConfigs arrives."""
     from confluent_kafka.admin import AlterConfigOpType, ConfigEntry, ConfigResource
 
     resource = ConfigResource(ConfigResource.Type.TOPIC, "orders")
@@ -222,7 +222,7 @@ def test_confluent_kafka_describes_and_alters_configs(backend: Any, confluent: A
 
 
 def test_confluent_kafka_lists_and_deletes_offsets(backend: Any, confluent: Any) -> None:
-    """ListOffsets, DeleteRecords and committed offsets of a group."""
+    """ListOffsets, DeleteRecords and committed offsets of a group work."""
     import confluent_kafka
     from confluent_kafka import ConsumerGroupTopicPartitions
     from confluent_kafka.admin import OffsetSpec
@@ -251,7 +251,7 @@ def python_admin(backend: AdminBackend, kafka_python: Any) -> Iterator[Any]:
 def test_kafka_python_describes_cluster_topics_and_configs(
     backend: Any, kafka_python: Any, python_admin: Any
 ) -> None:
-    """DescribeCluster at v1; topic authorized operations.
+    """DescribeCluster at v1 and authorized operations of topics work.
 
     This client expects of DescribeCluster what only v1 has. Kafka 2.8 offers v0 as well
     (DescribeClusterRequest.json), and the client fails there in the same way.
@@ -273,7 +273,7 @@ def test_kafka_python_describes_cluster_topics_and_configs(
 def test_kafka_python_creates_expands_and_deletes_topics(
     backend: Any, kafka_python: Any, python_admin: Any
 ) -> None:
-    """The same APIs at the versions kafka-python chooses."""
+    """The same APIs work in the versions that kafka-python chooses."""
     new = kafka_python.admin.NewTopic("orders", replica_assignments={0: [1]})
     python_admin.create_topics([new])
     (topic,) = backend.received(admin.CreateTopicsRequest).topics
@@ -288,7 +288,7 @@ def test_kafka_python_creates_expands_and_deletes_topics(
 def test_kafka_python_elects_and_reassigns(
     backend: Any, kafka_python: Any, python_admin: Any
 ) -> None:
-    """ElectLeaders, and the reassignment APIs that librdkafka does not have."""
+    """ElectLeaders and the reassignment APIs, which librdkafka does not have, work."""
     partition = kafka_python.TopicPartition("orders", 0)
     python_admin.elect_leaders(0, {"orders": [0]}, raise_errors=False)
     assert backend.received(admin.ElectLeadersRequest).partitions == (ORDERS_0,)
@@ -307,7 +307,7 @@ def test_kafka_python_elects_and_reassigns(
 def test_kafka_python_alters_configs_and_deletes_records(
     backend: Any, kafka_python: Any, python_admin: Any
 ) -> None:
-    """AlterConfigs or its incremental successor, DeleteRecords, committed offsets."""
+    """AlterConfigs or IncrementalAlterConfigs, DeleteRecords and committed offsets work."""
     resource = kafka_python.admin.ConfigResource("TOPIC", "orders", {"retention.ms": "9"})
     python_admin.alter_configs([resource])
     ((altered, entries),) = backend.received(admin.AlterConfigsRequest).resources
@@ -319,7 +319,7 @@ def test_kafka_python_alters_configs_and_deletes_records(
 
 
 def test_aiokafka_admin_starts_and_creates_a_topic(backend: Any) -> None:
-    """Wire 2: it begins with ApiVersions v0 and asserts that the table is sane."""
+    """Wire 2: the client begins with ApiVersions v0, and asserts that the table is sane."""
     from aiokafka.admin import AIOKafkaAdminClient, NewTopic
 
     async def run() -> Any:

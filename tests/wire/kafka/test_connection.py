@@ -1,4 +1,4 @@
-"""Connections: frames, order, backpressure, acks=0, the end; on asyncio and uvloop."""
+"""Connections on asyncio and uvloop: frames, order, backpressure, acks=0 and disconnects."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ async def test_a_request_reaches_the_backend_with_its_context_and_its_answer_the
 
 
 async def test_a_null_client_id_is_accepted(wire: Wire) -> None:
-    """DP-123: a request need not name its client; what else is wrong disconnects."""
+    """DP-123: the client id of a request may be null; anything else malformed disconnects."""
     client = await wire.connect()
     wire.backend.answer = lambda request: produced()
     body = struct.pack(">hhih", 0, 2, 6, -1) + struct.pack(">hii", 1, 1000, 0)
@@ -99,7 +99,7 @@ async def test_pipelined_requests_are_processed_one_by_one_and_answered_in_order
 
 
 async def test_a_frame_may_come_byte_by_byte(wire: Wire) -> None:
-    """A frame is complete when its last byte is there and not before."""
+    """A frame is complete when its last byte arrives, and not before."""
     client = await wire.connect()
     wire.backend.answer = lambda request: METADATA
     for byte in request_frame(3, 1, 5, topics=()):
@@ -126,7 +126,7 @@ async def test_frames_of_any_size_arrive_whole_between_small_ones(wire: Wire, si
 
 
 async def test_records_of_a_produce_request_are_a_view_of_the_received_frame(wire: Wire) -> None:
-    """Nothing is copied on the way from the socket to the log."""
+    """Records are not copied on the way from the socket to the log."""
     client = await wire.connect()
     client.send(request_frame(0, 9, 2, **produce_fields(b"x" * 100_000, partitions=(0, 1))))
     await wire.until(lambda: wire.backend.requests)
@@ -150,8 +150,9 @@ async def test_acks_zero_is_not_answered_and_the_next_request_goes_on(wire: Wire
 async def test_a_failure_with_acks_zero_closes_the_connection_without_a_log_line(
     wire: Wire, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """So the client learns that it must refresh its metadata
-    (docs/kafka/produce.md#acknowledgement)."""
+    """The disconnect tells the client to refresh its metadata
+    (docs/kafka/produce.md#acknowledgement).
+    """
     client = await wire.connect()
     wire.backend.answer = lambda request: produced(ErrorCode.NOT_LEADER_OR_FOLLOWER)
     client.request(0, 9, 1, **produce_fields(acks=0))
@@ -160,8 +161,9 @@ async def test_a_failure_with_acks_zero_closes_the_connection_without_a_log_line
 
 
 async def test_one_failed_partition_is_enough_with_acks_zero(wire: Wire) -> None:
-    """The others were stored; the connection is closed all the same
-    (``KafkaApis.handleProduceRequest``)."""
+    """The connection is closed although other partitions were stored
+    (``KafkaApis.handleProduceRequest``).
+    """
     client = await wire.connect()
     stored, failed = (
         produced(error).partitions[0]
@@ -176,7 +178,7 @@ async def test_one_failed_partition_is_enough_with_acks_zero(wire: Wire) -> None
 async def test_an_exception_as_the_answer_closes_the_connection_silently(
     wire: Wire, caplog: pytest.LogCaptureFixture, error: Any
 ) -> None:
-    """A stopped broker or an injected disconnect is nothing to log."""
+    """A stopped broker or an injected disconnect is not logged."""
     client = await wire.connect()
     wire.backend.answer = lambda request: error
     client.request(3, 1, 1, topics=())
@@ -187,7 +189,7 @@ async def test_an_exception_as_the_answer_closes_the_connection_silently(
 async def test_a_failing_backend_is_logged_as_an_error_and_costs_one_connection(
     wire: Wire, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """A bug behind the listener shows up with its traceback; other clients go on."""
+    """A bug behind the listener is logged with its traceback, and other clients are served."""
     first, second = await wire.connect(), await wire.connect()
     wire.backend.answer = lambda request: 1 // 0 if request.topics == () else METADATA
     first.request(3, 1, 1, topics=())
@@ -237,7 +239,7 @@ async def test_several_groups_in_one_offset_fetch_are_requests_of_their_own(wire
 
 
 async def test_reading_stops_while_many_frames_wait_and_goes_on_later(wire: Wire) -> None:
-    """A client that sends without reading cannot fill the memory."""
+    """A client that sends without reading cannot exhaust the memory."""
     many = 20_000
     client = await wire.connect()
     frame = request_frame(3, 1, 1, topics=())
@@ -254,7 +256,7 @@ async def test_reading_stops_while_many_frames_wait_and_goes_on_later(wire: Wire
 
 
 async def test_a_client_that_does_not_read_stops_the_processing_of_its_requests(wire: Wire) -> None:
-    """Responses pile up to the transport's limit only."""
+    """Responses accumulate only up to the transport's limit."""
     many = 300
     big = MetadataResponse((), "x" * 30_000, -1, ())
     client = await wire.connect()
@@ -273,7 +275,7 @@ async def test_a_client_that_does_not_read_stops_the_processing_of_its_requests(
 
 
 async def test_nagle_is_off(wire: Wire) -> None:
-    """Small responses leave at once."""
+    """Small responses are sent at once."""
     await wire.connect()
     await wire.until(lambda: wire.listener.connections)
     connection: Connection = wire.listener.connections[0]
@@ -284,7 +286,7 @@ async def test_nagle_is_off(wire: Wire) -> None:
 async def test_an_idle_client_that_has_spoken_is_disconnected_silently(
     make_wire: MakeWire, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """connections.max.idle.ms closes quietly; a request in processing is no idleness."""
+    """connections.max.idle.ms closes quietly; a connection that awaits an answer is not idle."""
     wire = make_wire(idle_ms=30)
     client = await wire.connect()
     client.request(3, 1, 1, topics=())

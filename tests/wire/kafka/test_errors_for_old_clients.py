@@ -1,4 +1,4 @@
-"""A client that does not know an error yet is told another one, by the codec and nobody else."""
+"""Errors that a client does not know yet, which the codec alone replaces by older ones."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def metadata(
     isr: tuple[int, ...] = (1, 2),
     offline: tuple[int, ...] = (),
 ) -> data.MetadataResponse:
-    """One partition; broker 1 is alive."""
+    """Return metadata of one partition, in which broker 1 is alive."""
     partition = data.MetadataPartition(error, 0, 1, 3, replicas, isr, offline)
     topic = data.MetadataTopic(CODE.NONE, "t", False, (partition,))
     return data.MetadataResponse((BrokerInfo(1, (EndPoint("h", 9),)),), "c", 1, (topic,))
@@ -74,7 +74,7 @@ def deleted(error: ErrorCode) -> admin.DeleteTopicsResponse:
 def test_an_error_from_before_its_version(
     key: int, answer: Callable[[ErrorCode], object], error: ErrorCode, told: ErrorCode, newest: int
 ) -> None:
-    """Up to its newest such version a client hears of an older error; from the next on as it is."""
+    """Clients up to the newest such version get an older error, and later ones the error itself."""
     for version in range(newest + 1):
         assert encoded(key, version, answer(error)) == encoded(key, version, answer(told))
     assert encoded(key, newest + 1, answer(error)) != encoded(key, newest + 1, answer(told))
@@ -87,7 +87,9 @@ def test_no_producer_hears_that_it_is_fenced(version: int) -> None:
 
 
 def test_version_0_of_metadata_hides_replicas_on_dead_brokers() -> None:
-    """DP-124: they go from replicas and ISR, and the partition has error 9; later ones see them."""
+    """DP-124: dead brokers are left out of replicas and ISR, and the error is 9; later versions
+    show them.
+    """
     hidden = metadata(CODE.REPLICA_NOT_AVAILABLE, (1,), (1,))
     assert encoded(3, 0, metadata(CODE.NONE, offline=(2,))) == encoded(3, 0, hidden)
     assert encoded(3, 1, metadata(CODE.NONE)) != encoded(3, 1, hidden)
@@ -96,7 +98,7 @@ def test_version_0_of_metadata_hides_replicas_on_dead_brokers() -> None:
 
 
 def test_version_0_of_metadata_shows_replicas_in_failed_directories() -> None:
-    """Their broker is alive; only from version 5 on clients hear that they are offline."""
+    """The broker is alive, and clients learn only from version 5 on that the replica is offline."""
     offline = metadata(CODE.NONE, (1,), (1,), offline=(1,))
     assert encoded(3, 0, offline) == encoded(3, 0, metadata(CODE.NONE, (1,), (1,)))
     assert encoded(3, 5, offline) != encoded(3, 5, metadata(CODE.NONE, (1,), (1,)))

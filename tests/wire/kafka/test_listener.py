@@ -1,4 +1,4 @@
-"""Listeners: binding, refusing, coming back on the same port; on asyncio and uvloop."""
+"""Listeners on asyncio and uvloop: binding, refusing, and serving again on the same port."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ METADATA = MetadataResponse((), "cluster", -1, ())
 
 
 async def test_clients_connect_before_the_listener_serves(make_wire: MakeWire) -> None:
-    """The port is known and connections queue from ``bind`` on."""
+    """The port is known, and connections are queued, from ``bind`` on."""
     wire = make_wire(serves=False)
     port = wire.listener.bind()
     early = socket.create_connection(("127.0.0.1", port))
@@ -40,7 +40,7 @@ async def test_clients_connect_before_the_listener_serves(make_wire: MakeWire) -
 async def test_a_closed_listener_refuses_at_once_and_serves_again_on_the_same_port(
     wire: Wire, keep_port: bool
 ) -> None:
-    """A killed broker's sockets are gone the moment it is; a started one has its port again."""
+    """A killed broker's sockets are closed at once, and a restarted broker has its port again."""
     client = await wire.connect()
     await wire.until(lambda: wire.listener.connections)
     port = wire.listener.port
@@ -61,7 +61,7 @@ async def test_a_closed_listener_refuses_at_once_and_serves_again_on_the_same_po
 async def test_copies_of_its_sockets_in_a_forked_process_change_nothing(
     wire: Wire, keep_port: bool
 ) -> None:
-    """``multiprocessing`` may fork: the child has every socket too, and keeps it for its life."""
+    """If ``multiprocessing`` forks, the child has a copy of every socket for its whole life."""
     client = await wire.connect()
     await wire.until(lambda: wire.listener.connections)
     (connection,) = wire.listener.connections
@@ -99,7 +99,7 @@ async def test_a_connection_accepted_while_the_listener_closes_is_dropped(wire: 
 def test_a_connection_accepted_as_the_loop_ends_is_closed(
     monkeypatch: pytest.MonkeyPatch, make_loop: Callable[[], asyncio.AbstractEventLoop]
 ) -> None:
-    """A cluster that stops in the moment a client comes leaves no socket open."""
+    """A cluster that stops just as a client connects leaves no socket open."""
     monkeypatch.setattr(live, "new_event_loop", make_loop)
     thread = LoopThread("ending")
     listener = _Listener(thread.loop, "127.0.0.1", 0, "broker 1")
@@ -120,7 +120,7 @@ def test_a_connection_accepted_as_the_loop_ends_is_closed(
 
 
 async def test_a_kept_port_is_not_given_to_others(wire: Wire) -> None:
-    """While a broker is down nobody else gets its port."""
+    """No other socket gets the port while a broker is down."""
     port = wire.listener.port
     wire.listener.close(keep_port=True)
     with socket.socket() as other, pytest.raises(OSError, match="in use"):
@@ -130,8 +130,9 @@ async def test_a_kept_port_is_not_given_to_others(wire: Wire) -> None:
 def test_the_port_is_never_free_while_it_is_kept(
     wire: Wire, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The socket that keeps it is bound before the listening one is closed: in a gap between
-    them an outgoing connection of some client could be given the port."""
+    """The socket that keeps the port is bound before the listening one is closed. In a gap between
+    them an outgoing connection of a client could be given the port.
+    """
     port = wire.listener.bind()
     listening = present(wire.listener._socket)
     bound_socket = type(wire.listener)._bound_socket
@@ -151,7 +152,7 @@ def test_the_port_is_never_free_while_it_is_kept(
 
 
 def test_a_taken_port_is_named_in_the_error(wire: Wire, make_wire: MakeWire) -> None:
-    """The message says which broker, which address, and what to do."""
+    """The message names the broker and the address, and says what to do."""
     from fakekafka.protocol.errors import UsageError
 
     port = wire.listener.bind()

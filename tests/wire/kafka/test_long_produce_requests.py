@@ -1,4 +1,4 @@
-"""Produce requests that would keep everybody waiting are handled a partition at a time."""
+"""Produce requests that would delay all others are handled one partition at a time."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def results(request: Any) -> ProduceResponse:
 async def test_partitions_are_handed_out_one_by_one_and_answered_together(
     wire: Wire, records: bytes
 ) -> None:
-    """Other clients' requests come in between; the client sees one response."""
+    """Requests of other clients are handled in between, and the client gets one response."""
     busy, other = await wire.connect(), await wire.connect()
 
     def answer(request: Any) -> Any:
@@ -63,7 +63,7 @@ async def test_partitions_are_handed_out_one_by_one_and_answered_together(
     "records", [[PACKED], [batch(b"x" * 1000, 10, 1)] * 3, [batch(b"x" * 100_000, 10)] * 3], ids=len
 )
 async def test_other_requests_stay_whole(wire: Wire, records: list[bytes]) -> None:
-    """One partition, few bytes, or records that are not compressed and not many."""
+    """Requests of one partition, of few bytes, or of few or uncompressed records are not split."""
     client = await wire.connect()
     client.send(produce("t", records, 7))
     await wire.until(lambda: wire.backend.requests)
@@ -72,7 +72,7 @@ async def test_other_requests_stay_whole(wire: Wire, records: list[bytes]) -> No
 
 
 async def test_a_failure_closes_the_connection_and_later_answers_come_too_late(wire: Wire) -> None:
-    """As it does for a request that is handled in one go."""
+    """The connection is closed as for a request that is handled in one go."""
     client = await wire.connect()
     client.send(produce("t", [PACKED] * 3, 7))
     await wire.until(lambda: len(wire.backend.responders) == 3)

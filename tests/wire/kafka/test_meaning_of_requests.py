@@ -1,4 +1,4 @@
-"""What a request stands for where its fields do not say it one by one."""
+"""The meaning of requests where it does not follow from single fields."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ AN_ID = bytes(range(16))
 
 
 def of_a(*partitions: dict[str, Any], name: str = "name", **more: Any) -> list[dict[str, Any]]:
-    """Topic a with some partitions, as many requests name it."""
+    """Return topic a with some partitions, in the form that many requests have."""
     return [{name: "a", "partitions": list(partitions), **more}]
 
 
@@ -54,7 +54,7 @@ def fetched(version: int, entry: dict[str, Any] | None = None, **fields: Any) ->
 
 @pytest.mark.parametrize("version", [0, 2, 3])
 def test_a_fetch_of_an_old_version_asks_for_all_there_is(version: int) -> None:
-    """Only version 3 limits the whole answer; none of them knows sessions, epochs or isolation."""
+    """Only version 3 limits the whole answer; none of them has sessions, epochs or isolation."""
     entry = {"fetchOffset": 40, "partitionMaxBytes": 50}
     request = fetched(version, entry, replicaId=-1, maxWaitMs=5, minBytes=6, maxBytes=7)
     limit = 7 if version == 3 else 2**31 - 1
@@ -63,7 +63,7 @@ def test_a_fetch_of_an_old_version_asks_for_all_there_is(version: int) -> None:
 
 
 def test_the_replica_that_fetches_is_told_in_a_tagged_field_since_version_15() -> None:
-    """KIP-903; who does not tell is a consumer."""
+    """KIP-903: a fetch without the field comes from a consumer."""
     state = {"replicaId": 5, "replicaEpoch": 70}
     told = fetched(15, replicaState=state)
     assert (told.replica_id, told.replica_epoch) == (5, 70)
@@ -83,7 +83,7 @@ def test_odd_epochs_of_a_fetch_mean_none_and_one_of_a_session() -> None:
 def test_a_fetch_of_an_unknown_isolation_level_is_answered(
     version: int, named: list[TopicPartition]
 ) -> None:
-    """By partition where the answer can name topics."""
+    """The error is per partition if the answer can name topics."""
     answer = fetched(version, isolationLevel=9)
     assert isinstance(answer, CodecAnswer)
     assert answer.response.error == UNEXPECTED
@@ -97,7 +97,7 @@ def test_a_fetch_of_an_unknown_isolation_level_is_answered(
 def test_a_fetch_with_an_unresolved_topic_id_stays_outside_sessions(
     session: tuple[int, ...], sent_on: tuple[int, ...]
 ) -> None:
-    """A session would hold the stand-in name after the id has become known (KIP-516)."""
+    """A session would hold the stand-in name even after the id has become known (KIP-516)."""
     tree = {
         "sessionId": session[0],
         "sessionEpoch": session[1],
@@ -148,7 +148,7 @@ def test_who_asks_for_an_epoch_without_a_replica_id_is_a_consumer(
 def test_an_offset_that_is_committed_twice_counts_once_since_version_1(
     version: int, offsets: list[int]
 ) -> None:
-    """Metadata of null are none."""
+    """Null metadata is read as an empty string."""
     entries = [
         {"partitionIndex": 0, "committedOffset": offset, "committedMetadata": None}
         for offset in (4, 5)
@@ -159,7 +159,7 @@ def test_an_offset_that_is_committed_twice_counts_once_since_version_1(
 
 
 def test_offsets_in_zookeeper_need_a_group() -> None:
-    """``PathUtils`` throws for the path of an empty one."""
+    """``PathUtils`` throws an exception for the path of an empty group."""
     entry = {"partitionIndex": 0, "committedMetadata": ""}
     committed = asked(OFFSET_COMMIT, 0, topics=of_a(entry))
     assert committed == CodecAnswer(groups.OffsetCommitResponse(((A_0, UNEXPECTED),)))
@@ -178,7 +178,7 @@ def test_committed_offsets_are_asked_for_once_and_by_null_for_all() -> None:
 
 
 def test_each_group_is_a_request_of_its_own_since_version_8() -> None:
-    """KIP-709; version 9 tells the member."""
+    """KIP-709: each group is its own request; version 9 adds the member."""
     of_one = {"groupId": "g", "topics": None}
     of_other = {"groupId": "h", "topics": [], "memberId": "m", "memberEpoch": 4}
     split = asked(OFFSET_FETCH, 9, groups=[of_one, of_other], requireStable=True)
@@ -192,14 +192,14 @@ def test_each_group_is_a_request_of_its_own_since_version_8() -> None:
 
 
 def test_keys_of_coordinators_come_alone_before_version_4() -> None:
-    """KIP-699; version 0 knows groups only."""
+    """KIP-699: several keys came with version 4; version 0 has groups only."""
     assert asked(FIND_COORDINATOR, 0, key="g") == data.FindCoordinatorRequest(("g",), 0)
     several = asked(FIND_COORDINATOR, 4, coordinatorKeys=["t", "u"], keyType=1)
     assert several == data.FindCoordinatorRequest(("t", "u"), 1)
 
 
 def test_members_leave_alone_before_version_3() -> None:
-    """KIP-345."""
+    """KIP-345: several members may leave at once since version 3."""
     assert asked(LEAVE_GROUP, 2, groupId="g", memberId="m") == groups.LeaveGroupRequest(
         "g", (groups.LeavingMember("m"),)
     )
@@ -210,7 +210,7 @@ def test_members_leave_alone_before_version_3() -> None:
 
 
 def test_partitions_are_added_to_one_transaction_before_version_4() -> None:
-    """KIP-890."""
+    """KIP-890: version 4 adds partitions to several transactions at once."""
     topics = [{"name": "a", "partitions": [0, 1]}]
     only = asked(
         ADD_PARTITIONS_TO_TXN, 3, v3AndBelowTransactionalId="t", v3AndBelowProducerId=5,
@@ -228,7 +228,7 @@ def test_partitions_are_added_to_one_transaction_before_version_4() -> None:
 
 
 def test_metadata_of_no_topics_are_those_of_all_in_version_0() -> None:
-    """DP-124: from version 1 on null asks for all, and an empty list for none."""
+    """DP-124: from version 1 on null asks for all topics, and an empty list for none."""
     assert asked(METADATA, 0, topics=[]).topics is None
     assert asked(METADATA, 1, topics=[]).topics == ()
     assert asked(METADATA, 1, topics=None).topics is None
@@ -236,7 +236,7 @@ def test_metadata_of_no_topics_are_those_of_all_in_version_0() -> None:
 
 
 def test_metadata_are_asked_for_by_ids_or_by_names() -> None:
-    """Since version 12; before, ids and null are no request."""
+    """Topics may be named by ids since version 12; before, ids and null names are errors."""
     by_id: dict[str, Any] = {"topicId": AN_ID, "name": None}
     by_name: dict[str, Any] = {"topicId": ZERO_UUID, "name": "a"}
     both = asked(METADATA, 12, topics=[by_name, by_id])
@@ -255,7 +255,7 @@ def test_metadata_are_asked_for_by_ids_or_by_names() -> None:
 
 
 def test_topics_are_deleted_by_name_or_by_id() -> None:
-    """KIP-516; one with neither is counted."""
+    """KIP-516: topics with neither name nor id are counted."""
     assert asked(DELETE_TOPICS, 5, topicNames=["a", "b"], timeoutMs=5) == (
         admin.DeleteTopicsRequest(("a", "b"), 5)
     )
@@ -280,13 +280,13 @@ def test_partitions_are_created_where_a_broker_likes_or_where_told(
 
 
 def test_version_0_of_elect_leaders_elects_the_preferred_ones() -> None:
-    """KIP-460; null asks for all partitions."""
+    """KIP-460: version 0 has no election type; null asks for all partitions."""
     request = asked(ELECT_LEADERS, 0, electionType=1, topicPartitions=None, timeoutMs=5)
     assert request == admin.ElectLeadersRequest(admin.PREFERRED, None, 5)
 
 
 def test_an_unknown_election_is_answered() -> None:
-    """``ElectionType.valueOf`` throws."""
+    """``ElectionType.valueOf`` throws an exception, which is answered as an error."""
     topics = [{"topic": "a", "partitions": [0]}]
     answer = asked(ELECT_LEADERS, 2, electionType=2, topicPartitions=topics)
     results = ((A_0, UNEXPECTED, None),)
@@ -294,7 +294,7 @@ def test_an_unknown_election_is_answered() -> None:
 
 
 def test_null_replicas_cancel_a_reassignment() -> None:
-    """KIP-455."""
+    """KIP-455: null replicas cancel, and a list of replicas reassigns."""
     entries = ({"partitionIndex": 0, "replicas": None}, {"partitionIndex": 1, "replicas": [2, 1]})
     request = asked(ALTER_REASSIGNMENTS, 0, topics=of_a(*entries), timeoutMs=5)
     assert request.reassignments == ((A_0, None), (A_1, (2, 1)))
@@ -308,7 +308,7 @@ def test_null_replicas_cancel_a_reassignment() -> None:
 def test_null_asks_for_all_and_an_empty_array_for_none(
     key: int, field: str, attribute: str
 ) -> None:
-    """Of log directories, tokens, reassignments and SCRAM credentials."""
+    """Null log directories, tokens, reassignments or SCRAM credentials stand for all of them."""
     assert getattr(asked(key, 0, **{field: None}), attribute) is None
     assert getattr(asked(key, 0, **{field: []}), attribute) == ()
 
@@ -338,7 +338,7 @@ def test_features_may_fall_in_different_ways(version: int, fields: Any, kind: in
 
 
 def test_a_broker_is_not_asked_for_controllers() -> None:
-    """KIP-919."""
+    """KIP-919: a broker answers that it is the wrong endpoint type."""
     assert asked(DESCRIBE_CLUSTER, 1, endpointType=2) == CodecAnswer(WrongEndpointType(2))
     request = asked(DESCRIBE_CLUSTER, 1, includeClusterAuthorizedOperations=True)
     assert request == data.MetadataRequest((), False, (), True)
@@ -362,7 +362,7 @@ def test_an_isr_is_proposed_by_name_or_id_with_or_without_epochs(version: int) -
 def test_an_acl_of_the_unknown_kind_is_refused_and_of_no_kind_is_unknown(
     key: int, array: str, field: str
 ) -> None:
-    """The number 0, also in the last of several; others that mean nothing are UNKNOWN."""
+    """The number 0 is refused, even in the last of several; other unknown numbers are UNKNOWN."""
     name = {
         (CREATE_ACLS, "patternType"): "resourcePatternType",
         (DELETE_ACLS, "resourceType"): "resourceTypeFilter",
@@ -389,7 +389,7 @@ def test_an_acl_of_the_unknown_kind_is_refused_and_of_no_kind_is_unknown(
 def test_a_token_is_for_who_is_named_or_for_who_asks(
     kind: str | None, name: str | None, owner: str | None
 ) -> None:
-    """KIP-373."""
+    """KIP-373: without an owner in the request, the token belongs to the requester."""
     renewers = [{"principalType": "User", "principalName": "b"}]
     request = asked(
         CREATE_DELEGATION_TOKEN, 3, ownerPrincipalType=kind, ownerPrincipalName=name,
@@ -401,14 +401,14 @@ def test_a_token_is_for_who_is_named_or_for_who_asks(
 
 @pytest.mark.parametrize("match_type", [-1, 3, quotas.EXACT])
 def test_a_filter_of_quotas_that_means_nothing_is_answered(match_type: int) -> None:
-    """Also an exact one without what it matches."""
+    """A filter with exact match but no value to match is answered with an error, too."""
     component = {"entityType": "user", "matchType": match_type, "match": None}
     answer = asked(DESCRIBE_CLIENT_QUOTAS, 1, components=[component])
     assert answer == CodecAnswer(quotas.DescribeClientQuotasResponse(UNEXPECTED, None, ()))
 
 
 def test_of_quotas_of_an_entity_the_last_mention_counts() -> None:
-    """A value that is to be removed is None."""
+    """The value of a quota that is to be removed is None."""
     entity = [{"entityType": "user", "entityName": None}]
     ops = [{"key": "x", "value": 2.5, "remove": removed} for removed in (False, True)]
     entries = [{"entity": entity, "ops": [op]} for op in ops]
@@ -420,7 +420,7 @@ def test_of_quotas_of_an_entity_the_last_mention_counts() -> None:
 
 
 def test_a_member_that_tells_nothing_new_leaves_it_out() -> None:
-    """KIP-848: null stands for what it told before."""
+    """KIP-848: null stands for the value that the member sent before."""
     request = asked(CONSUMER_GROUP_HEARTBEAT, 1, groupId="g", memberId="m", memberEpoch=3)
     assert request == groups.ConsumerGroupHeartbeatRequest("g", "m", 3)
     owned = [{"topicId": AN_ID, "partitions": [1, 2]}]

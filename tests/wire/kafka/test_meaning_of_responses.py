@@ -1,4 +1,4 @@
-"""What a client is told of a response where its attributes do not say it one by one."""
+"""The contents of responses where they do not follow from single attributes."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def test_results_stand_under_their_topics_in_the_order_of_their_first_ones() -> 
 
 
 def test_what_explains_an_error_of_produce_is_told_with_one_only() -> None:
-    """KIP-467, KIP-951."""
+    """KIP-467 and KIP-951: message and current leader are sent only with an error."""
     failed = ErrorCode.NOT_LEADER_OR_FOLLOWER
     good, bad = (
         data.ProducePartitionResponse(A_0, error, 7, error_message="why", current_leader=(1, 4))
@@ -50,7 +50,7 @@ def test_what_explains_an_error_of_produce_is_told_with_one_only() -> None:
 
 
 def test_batches_of_a_fetch_follow_each_other() -> None:
-    """Without diverging epoch and leader there are no tagged fields."""
+    """Without a diverging epoch and a leader there are no tagged fields."""
     batches = tuple(
         RecordBatch.of(build_batch([Record(at, 5, b"k", b"v" * at)])) for at in (1, 200)
     )
@@ -75,7 +75,7 @@ def test_batches_of_a_fetch_follow_each_other() -> None:
 
 
 def test_an_unresolved_topic_id_is_answered_with_itself_and_unknown_topic_id() -> None:
-    """Fetch 13 and later carry ids only (KIP-516); the backend knows the stand-in name not."""
+    """Fetch 13 and later has ids only (KIP-516); the backend does not know the stand-in name."""
 
     class NoNames:
         def topic_id(self, topic: str) -> bytes | None:
@@ -99,7 +99,7 @@ def test_an_unresolved_topic_id_is_answered_with_itself_and_unknown_topic_id() -
 def test_a_group_error_reaches_clients_of_old_offset_fetches_in_every_partition(
     version: int,
 ) -> None:
-    """There is no field for the error of the group."""
+    """Old versions have no field for the error of the group."""
     request = groups.OffsetFetchRequest("g", (A_0, A_1))
     response = groups.OffsetFetchResponse(ErrorCode.NOT_COORDINATOR, ())
     (topic,) = answered(9, version, response, request)["topics"]
@@ -135,7 +135,7 @@ def test_a_coordinator_without_a_message_has_null_before_version_4_and_none_afte
 
 
 def test_a_protocol_of_a_group_that_is_none_is_empty_before_version_7() -> None:
-    """KIP-559."""
+    """KIP-559: the protocol may be null since version 7."""
     response = groups.JoinGroupResponse(NONE, "m")
     assert answered(11, 6, response)["protocolName"] == ""
     assert answered(11, 7, response)["protocolName"] is None
@@ -161,7 +161,7 @@ def test_the_error_of_the_only_member_is_that_of_leaving_before_version_3() -> N
 def test_operations_on_a_group_are_told_who_asks(
     error: ErrorCode, asked: bool, allowed: int | None, told: int
 ) -> None:
-    """KIP-430; all of them without an authorizer, none with an error."""
+    """KIP-430: without an authorizer all operations are allowed; with an error none are sent."""
     described = groups.DescribedGroup(error, "g", authorized_operations=allowed)
     request = groups.DescribeGroupsRequest(("g",), asked)
     (tree,) = answered(15, 5, groups.DescribeGroupsResponse((described,)), request)["groups"]
@@ -169,7 +169,7 @@ def test_operations_on_a_group_are_told_who_asks(
 
 
 def test_members_of_the_consumer_protocol_may_have_no_assignment() -> None:
-    """KIP-848; operations on a group are told as they are."""
+    """KIP-848: a missing assignment is null, and operations on a group are sent unchanged."""
     response = groups.ConsumerGroupHeartbeatResponse(NONE)
     assert answered(68, 0, response)["assignment"] is None
     empty = groups.ConsumerGroupHeartbeatResponse(NONE, assignment=())
@@ -184,7 +184,7 @@ def test_members_of_the_consumer_protocol_may_have_no_assignment() -> None:
 
 
 def test_a_cluster_without_an_id_has_null_for_it() -> None:
-    """DescribeCluster has none for it, and of all listeners a client hears of its own."""
+    """In DescribeCluster the id is empty instead, and a client sees only its own listener."""
     response = data.MetadataResponse((BROKER,), "", 7, ())
     tree = answered(3, 12, response)
     assert (tree["clusterId"], tree["controllerId"]) == (None, 7)
@@ -215,14 +215,14 @@ def test_authorized_operations_are_all_of_them_when_asked_and_nobody_decides(ver
 
 
 def test_a_topic_known_by_its_id_only_has_no_name() -> None:
-    """Null since version 12, before that the empty one."""
+    """The name is null since version 12, and empty before."""
     topic = data.MetadataTopic(ErrorCode.UNKNOWN_TOPIC_ID, None, False, ())
     response = data.MetadataResponse((), "c", -1, (topic,))
     assert [answered(3, v, response)["topics"][0]["name"] for v in (11, 12)] == ["", None]
 
 
 def test_describe_cluster_of_controllers_is_refused() -> None:
-    """KIP-919: a broker answers MISMATCHED_ENDPOINT_TYPE to who asks it for controllers."""
+    """KIP-919: a broker that is asked for controllers answers MISMATCHED_ENDPOINT_TYPE."""
     refused = answered(60, 1, WrongEndpointType(2))
     assert (refused["errorCode"], refused["controllerId"], refused["brokers"]) == (114, -1, [])
     assert "CONTROLLER" in refused["errorMessage"]
@@ -232,7 +232,7 @@ def test_describe_cluster_of_controllers_is_refused() -> None:
 
 @pytest.mark.parametrize("version", [5, 9, 12])
 def test_a_partition_with_hundreds_of_replicas_is_written_too(version: int) -> None:
-    """Counts that need two bytes of a varint."""
+    """Counts that need two bytes of a varint are written correctly."""
     many = list(range(300))
     partition = data.MetadataPartition(NONE, 0, 1, 2, tuple(many), tuple(many[:150]), ())
     topic = data.MetadataTopic(NONE, "wide", False, (partition,))
@@ -243,7 +243,7 @@ def test_a_partition_with_hundreds_of_replicas_is_written_too(version: int) -> N
 
 
 def test_a_created_topic_tells_its_configuration() -> None:
-    """Entries where a broker knows them, else what it was created with; none is no null."""
+    """Its entries are the broker's, or else those of the request; without any the list is empty."""
     entry = admin.ConfigEntry("x", "1", 5, read_only=True, is_sensitive=True)
     for topic, told in (
         (admin.TopicResult("a", NONE, config=(("y", "2"),), config_entries=(entry,)), (5, "x")),
@@ -277,7 +277,7 @@ def test_a_topic_deleted_by_its_id_has_no_name_unless_it_is_the_empty_one(
 
 
 def test_an_election_error_reaches_clients_of_version_0_in_every_partition() -> None:
-    """Version 0 of ElectLeaders has no field for the error of all."""
+    """Version 0 of ElectLeaders has no field for an error of the whole request."""
     request = admin.ElectLeadersRequest(0, (A_0, B_0))
     response = admin.ElectLeadersResponse(ErrorCode.NOT_CONTROLLER)
     results = answered(43, 0, response, request)["replicaElectionResults"]
@@ -286,7 +286,7 @@ def test_an_election_error_reaches_clients_of_version_0_in_every_partition() -> 
 
 
 def test_a_secret_is_not_told() -> None:
-    """Neither are the values it stands above."""
+    """Neither the value nor its synonyms' values are sent."""
     synonyms = (("password", "default", 5),)
     entry = admin.ConfigEntry("password", "secret", 1, True, synonyms=synonyms)
     result = admin.DescribeConfigsResult(admin.ConfigResource(4, "1"), NONE, None, (entry,))
@@ -304,7 +304,7 @@ def test_topics_without_replicas_in_a_directory_may_be_named_too() -> None:
 
 
 def test_an_isr_that_is_not_stored_is_told_as_nothing() -> None:
-    """The recovery state is recovered, without KRaft."""
+    """The recovery state is "recovered" without KRaft."""
     results = (control.AlterIsrPartitionResponse(A_0, ErrorCode.FENCED_LEADER_EPOCH),)
     (topic,) = answered(56, 1, control.AlterIsrResponse(NONE, results))["topics"]
     (tree,) = topic["partitions"]
@@ -319,7 +319,7 @@ def test_an_isr_that_is_not_stored_is_told_as_nothing() -> None:
 
 
 def test_acls_stand_under_their_resources() -> None:
-    """Those that were deleted stand alone, each with an error of its own."""
+    """Deleted ACLs are listed one by one, each with an error of its own."""
     one, other = (acls.Resource(acls.ResourceType.TOPIC, name) for name in "ab")
     read, write = (
         acls.AclEntry("User:a", "*", operation, acls.Permission.ALLOW)
@@ -338,7 +338,7 @@ def test_acls_stand_under_their_resources() -> None:
 
 
 def test_a_principal_is_told_in_two_parts() -> None:
-    """The name may have a colon."""
+    """The name may contain a colon."""
     token = delegation_tokens.DelegationToken("id", "User:a:b", "", ("User:c",), 1, 2, 3, b"h")
     created = answered(38, 3, delegation_tokens.CreateDelegationTokenResponse(NONE, token))
     assert (created["principalType"], created["principalName"]) == ("User", "a:b")
@@ -356,7 +356,7 @@ def test_a_principal_is_told_in_two_parts() -> None:
 def test_where_nothing_is_wrong_a_message_is_empty(
     error: ErrorCode, message: str | None, told: str | None
 ) -> None:
-    """And where something is, there are no entries of quotas."""
+    """With an error, the entries of quotas are null."""
     entries = (((("user", None),), (("x", 2.5),)),)
     tree = answered(48, 1, quotas.DescribeClientQuotasResponse(error, message, entries))
     assert tree["errorMessage"] == told

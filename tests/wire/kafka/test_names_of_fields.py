@@ -1,4 +1,4 @@
-"""Which of Kafka's fields is what of the actors' messages, found out by altering each in turn.
+"""The attributes of the actors' messages that Kafka's fields map to, found by altering each.
 
 ``names_of_fields.txt`` has a line for each message. A pair ``topics.name=topic`` says that the
 field becomes the attribute, or is made of it; ``-`` stands for nothing. A pair is left out where
@@ -46,7 +46,7 @@ def snake_case(name: str) -> str:
 
 
 def told(pairs: Iterator[Pair]) -> str:
-    """The pairs whose names differ, in words; what is something now and then is not nothing."""
+    """Return the pairs whose names differ as text; a field that is sometimes used is not unused."""
     found = dict.fromkeys(pairs)
     seen = [{pair[side] for pair in found if "-" not in pair} for side in (0, 1)]
     return " ".join(
@@ -62,7 +62,7 @@ def told(pairs: Iterator[Pair]) -> str:
 
 
 def sample(fields: Sequence[Field], version: int, numbers: Iterator[int]) -> dict[str, Any]:
-    """A tree with everything that the version has, where texts differ from each other."""
+    """Return a tree with all fields of the version, in which all texts differ."""
     return {
         field.name: _sample(field, field.kind, version, numbers)
         for field in fields
@@ -88,11 +88,11 @@ def _sample(field: Field, kind: str, version: int, numbers: Iterator[int]) -> An
 
 
 _ENUMERATED = ("resourceType", "patternType", "resourcePatternType", "operation", "permission")
-"""Numbers of ACLs, whose smallest ones are refused."""
+"""Prefixes of fields with numbers of ACLs, whose smallest numbers are refused."""
 
 
 def altered_trees(tree: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[str, Any]]:
-    """The tree with one leaf altered, for each of them."""
+    """Yield the tree with one leaf altered, for each leaf."""
     items = tree.items() if isinstance(tree, dict) else enumerate(tree)
     for step, value in items:
         if isinstance(value, dict | list):
@@ -110,7 +110,7 @@ def _with(tree: Any, step: Any, value: Any) -> Any:
 
 
 def _altered(value: Any) -> Any:
-    """Numbers become smaller, since small ones have a meaning everywhere."""
+    """Return another value; numbers become smaller, since small ones are valid everywhere."""
     if isinstance(value, str):
         return value + "x"
     if isinstance(value, bytes):
@@ -119,7 +119,7 @@ def _altered(value: Any) -> Any:
 
 
 def differing_attributes(one: Any, other: Any, name: str = "") -> Iterator[str]:
-    """The innermost attributes, or places in tuples, in which two messages differ."""
+    """Yield the innermost attributes, or positions in tuples, in which two messages differ."""
     if type(one) is not type(other):
         yield name or "another message"
     elif dataclasses.is_dataclass(one) or hasattr(one, "_fields"):
@@ -135,7 +135,7 @@ def differing_attributes(one: Any, other: Any, name: str = "") -> Iterator[str]:
 
 @pytest.mark.parametrize("key", CODEC_RANGES)
 def test_a_field_of_a_request_becomes_the_attribute_of_its_name(key: int) -> None:
-    """In every version; a field that is nothing is none that a broker with ZooKeeper looks at."""
+    """A field maps to its attribute in every version; brokers with ZooKeeper ignore the others."""
 
     def pairs() -> Iterator[Pair]:
         for version in versions(key):
@@ -152,7 +152,7 @@ def test_a_field_of_a_request_becomes_the_attribute_of_its_name(key: int) -> Non
 
 
 def differing_fields(one: Any, other: Any, name: str = "") -> Iterator[str]:
-    """The fields in which two trees differ."""
+    """Yield the fields in which two trees differ."""
     if isinstance(one, dict) and isinstance(other, dict):
         for part in one.keys() | other.keys():
             path = f"{name}.{part}".removeprefix(".")
@@ -166,7 +166,7 @@ def differing_fields(one: Any, other: Any, name: str = "") -> Iterator[str]:
 
 @pytest.mark.parametrize("key", [key for key in CODEC_RANGES if key != API_VERSIONS])
 def test_an_attribute_of_a_response_becomes_the_field_of_its_name(key: int) -> None:
-    """In every version that has the field; what is nothing no version tells."""
+    """An attribute maps to its field in every version that has it; others are never sent."""
     api = API_NAMES[key]
     response = distinct(RESPONSES[api])
 

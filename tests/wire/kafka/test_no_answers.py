@@ -1,4 +1,4 @@
-"""Requests that are never answered, and answers behind which the connection is closed."""
+"""Requests that are never answered, and answers after which the connection is closed."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ METADATA = MetadataResponse((), "cluster", -1, ())
 
 
 async def test_a_connection_is_closed_behind_a_closing_answer(wire: Wire) -> None:
-    """The answer arrives first, as that of a produce request whose records are null (2.8)."""
+    """The answer arrives first, like that to a produce request whose records are null (2.8)."""
     client = await wire.connect()
     client.request(3, 1, 7, topics=())
     await wire.until(lambda: wire.backend.responders)

@@ -1,4 +1,4 @@
-"""Nonsense on a socket closes that connection with one log line and touches nothing else."""
+"""Nonsense on a socket closes that connection with one log line, and has no other effect."""
 
 from __future__ import annotations
 
@@ -66,9 +66,10 @@ NONSENSE = {
 async def test_nonsense_closes_that_connection_with_one_log_line(
     wire: Wire, caplog: pytest.LogCaptureFixture, what: Any
 ) -> None:
-    """DP-123: unknown keys, versions and headers disconnect; peer, broker and reason are named.
+    """DP-123: unknown keys, versions and headers disconnect; the line names peer, broker and
+    reason.
 
-    Another client's request in processing is answered.
+    Another client's request in process is answered.
     """
     sent, reason = NONSENSE[what]
     other = await wire.connect()
@@ -95,7 +96,7 @@ async def test_nonsense_closes_that_connection_with_one_log_line(
 async def test_a_truncated_frame_is_logged_when_the_connection_ends(
     wire: Wire, caplog: pytest.LogCaptureFixture, sent: bytes
 ) -> None:
-    """The client went away in the middle of a frame."""
+    """The client disconnected in the middle of a frame."""
     client = await wire.connect()
     client.send(sent)
     await wire.until(lambda: wire.listener.connections)
@@ -109,7 +110,7 @@ async def test_a_truncated_frame_is_logged_when_the_connection_ends(
 async def test_a_connection_closed_between_frames_is_no_nonsense(
     wire: Wire, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Clients come and go; a port probe is not worth a line either."""
+    """Disconnects of clients between frames, and port probes, are not logged."""
     probe = await wire.connect()
     await probe.close()
     client = await wire.connect()
@@ -134,7 +135,7 @@ async def test_a_half_open_connection_is_closed_after_the_idle_time_with_one_log
 
 
 async def test_a_reset_connection_takes_nothing_else_down(wire: Wire) -> None:
-    """RST instead of FIN, with a request in processing."""
+    """The connection ends by RST instead of FIN, with a request in process."""
     client = await wire.connect()
     client.request(3, 1, 1, topics=())
     await wire.until(lambda: wire.backend.responders)
@@ -158,8 +159,8 @@ async def test_a_reset_connection_takes_nothing_else_down(wire: Wire) -> None:
 def test_random_bytes_end_in_a_closed_connection_and_one_log_line(
     wire: Wire, caplog: pytest.LogCaptureFixture, data: Any, framed: Any
 ) -> None:
-    """Whatever comes, the listener lives, and says one line per connection it closed itself."""
-    wire.listener.bounded_log.end_period()  # else the lines of many examples are left out
+    """The listener survives any bytes, and logs one line for each connection that it closes."""
+    wire.listener.bounded_log.end_period()  # otherwise the lines of many examples are suppressed
     caplog.clear()
 
     async def send() -> None:
@@ -187,7 +188,7 @@ def test_random_bytes_end_in_a_closed_connection_and_one_log_line(
 def test_random_bodies_are_decoded_or_refused_as_client_errors(
     choice: Any, version: int, body: Any
 ) -> None:
-    """No decoder fails in any other way."""
+    """A decoder fails in no other way than by ``ClientError``."""
     version = min(version, CODEC_RANGES[choice].maximum)
     try:
         Codec("3.9").decode(choice, version, memoryview(body))

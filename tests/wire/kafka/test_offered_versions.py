@@ -1,4 +1,4 @@
-"""What ApiVersions tells, per emulated release (docs/kafka/clients.md)."""
+"""The answer to ApiVersions, per emulated release (docs/kafka/clients.md)."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ KAFKAJS_MINIMUMS_MAX = {0: 7, 1: 11, 3: 6, 10: 2, 8: 5, 9: 4, 19: 3, 20: 1, 32: 
 
 @pytest.mark.parametrize("kafka_version", KAFKA_VERSIONS)
 def test_every_range_offered_is_sane_and_has_a_codec(kafka_version: str) -> None:
-    """aiokafka asserts min <= max for every key; a version offered can be spoken."""
+    """Each range has min <= max, as aiokafka asserts, and the codec has each offered version."""
     ranges = Codec(kafka_version).ranges
     for key, (minimum, maximum) in ranges.items():
         assert 0 <= minimum <= maximum
@@ -45,8 +45,9 @@ def test_minimums_stay_low_for_clients_that_do_not_check_them(kafka_version: str
 
 @pytest.mark.parametrize("kafka_version", KAFKA_VERSIONS)
 def test_every_release_takes_batches_of_format_v2_and_older_formats(kafka_version: str) -> None:
-    """Produce 3 and Fetch 4 are there even where the release was older; so are the
-    versions of clients before 0.11 (docs/kafka/log.md#batches)."""
+    """Produce 3 and Fetch 4 are offered even where the release was older, and so are the versions
+    of clients before 0.11 (docs/kafka/log.md#batches).
+    """
     ranges = Codec(kafka_version).ranges
     assert ranges[0].minimum == ranges[1].minimum == 0
     assert ranges[0].maximum >= 3
@@ -56,8 +57,9 @@ def test_every_release_takes_batches_of_format_v2_and_older_formats(kafka_versio
 
 
 def test_3_9_offers_what_a_zookeeper_broker_of_that_release_did() -> None:
-    """Fetch 17, LeaderAndIsr 7 advertised, DescribeCluster 1, and groups of the new protocol,
-    which it advertises and refuses."""
+    """Fetch 17, LeaderAndIsr 7, DescribeCluster 1 and the new group protocol are advertised; the
+    latter is refused.
+    """
     ranges = Codec("3.9").ranges
     expected = {0: 11, 1: 17, 2: 9, 3: 12, 4: 7, 18: 4, 60: 1}
     assert {key: ranges[key].maximum for key in expected} == expected
@@ -66,7 +68,7 @@ def test_3_9_offers_what_a_zookeeper_broker_of_that_release_did() -> None:
 
 
 def test_2_8_offers_the_maxima_of_the_reference() -> None:
-    """DP 16.3; DescribeCluster is there in its first version (KIP-700)."""
+    """DP 16.3: DescribeCluster is offered in its first version (KIP-700)."""
     ranges = Codec("2.8").ranges
     expected = {
         0: 9,
@@ -102,13 +104,13 @@ def test_2_8_offers_the_maxima_of_the_reference() -> None:
 def test_kafka_python_infers_the_release_from_the_ranges(
     kafka_python: Any, kafka_version: str, inferred: tuple[int, ...]
 ) -> None:
-    """Wire 3: it looks for the highest key and version it knows."""
+    """Wire 3: the client looks for the highest key and version that it knows."""
     infer = kafka_python.protocol.broker_version_data.infer_broker_version_from_api_versions
     assert infer(Codec(kafka_version).ranges) == inferred
 
 
 def test_an_api_of_which_no_version_is_left_is_not_offered() -> None:
-    """A range is never empty."""
+    """A range of versions is never empty."""
     implemented = {0: VersionRange(12, 13), 1: VersionRange(4, 17)}
     assert 0 not in offered_ranges("3.9", implemented)
     assert offered_ranges("3.9", implemented)[1] == (4, 17)
@@ -116,13 +118,13 @@ def test_an_api_of_which_no_version_is_left_is_not_offered() -> None:
 
 @pytest.mark.parametrize("kafka_version", KAFKA_VERSIONS)
 def test_what_is_offered_the_release_had(kafka_version: str) -> None:
-    """And each API of the release has a name."""
+    """The release had every offered API, and each API of the release has a name."""
     release = release_ranges(kafka_version)
     assert set(Codec(kafka_version).ranges) <= set(release) <= set(API_NAMES)
 
 
 def test_an_unknown_release_is_refused_with_the_ones_there_are() -> None:
-    """Usage errors say what would be right."""
+    """The error lists the emulated releases, or names the right one."""
     with pytest.raises(UsageError, match=r"'2\.9' is not emulated; use one of '0\.10', '0\.10\.2'"):
         Codec("2.9")
     with pytest.raises(UsageError, match=r"use '2\.4', which stands for 2\.4\.1"):
@@ -133,7 +135,7 @@ def test_an_unknown_release_is_refused_with_the_ones_there_are() -> None:
 async def test_api_versions_is_answered_with_header_v0_at_any_version(
     wire: Wire, version: int
 ) -> None:
-    """KIP-511: the response header never has tagged fields; the table is the codec's."""
+    """KIP-511: the response header never has tagged fields, and the table is the codec's."""
     client = await wire.connect()
     fields = {"client_software_name": "raw", "client_software_version": "1.0"}
     client.request(18, version, 3, **(fields if version >= 3 else {}))
@@ -148,7 +150,7 @@ async def test_api_versions_is_answered_with_header_v0_at_any_version(
 async def test_an_unknown_api_versions_version_is_answered_in_the_v0_layout(
     wire: Wire, version: int
 ) -> None:
-    """KIP-511: error 35 and the range of ApiVersions itself; the connection stays usable."""
+    """KIP-511: the answer is error 35 with ApiVersions' own range; the connection stays usable."""
     import struct
 
     client = await wire.connect()
@@ -175,8 +177,9 @@ async def test_a_bad_software_name_is_an_invalid_request(wire: Wire, name: str) 
 RECORDED = json.loads(
     Path(__file__).with_name("recorded_api_versions.json").read_text(encoding="utf-8")
 )
-"""What brokers of 1.1.1, 2.8.2 and 3.9.1 with ZooKeeper answered to ApiVersions, as hex: by release
-and version of the request. 0.10 differs on purpose."""
+"""Answers to ApiVersions of brokers of 1.1.1, 2.8.2 and 3.9.1 with ZooKeeper, as hex by release and
+version of the request. 0.10 differs on purpose.
+"""
 
 
 @pytest.mark.parametrize(
@@ -186,7 +189,7 @@ and version of the request. 0.10 differs on purpose."""
 def test_api_versions_answers_byte_by_byte_as_the_real_broker(
     kafka_version: str, version: int
 ) -> None:
-    """Also in a version that is not offered, and with the epoch of the finalised features."""
+    """Versions that are not offered, and the epoch of finalized features, are equal, too."""
     codec = Codec(kafka_version)
     codec.ranges = release_ranges(kafka_version)
     request = codec.decode(18, version, memoryview(b"\x02a\x02b\0" if version >= 3 else b""))
@@ -196,7 +199,7 @@ def test_api_versions_answers_byte_by_byte_as_the_real_broker(
 
 @pytest.mark.parametrize("kafka_version", RECORDED)
 def test_every_api_of_the_release_is_offered(kafka_version: str) -> None:
-    """Nothing is missing from what a real broker advertises, and nothing is added."""
+    """The codec offers exactly the APIs that a real broker advertises."""
     still_open = {38, 39, 40, 41, 48, 49}
     ranges = release_ranges(kafka_version)
     offered = Codec(kafka_version).ranges

@@ -1,4 +1,4 @@
-"""What brokers before 2.2 refuse while they parse a request: the connection closes."""
+"""Values that brokers before 2.2 refuse while they parse a request, closing the connection."""
 
 from __future__ import annotations
 
@@ -36,7 +36,9 @@ def _produce(records: bytes | None) -> ProduceRequest:
     ],
 )
 def test_a_wrong_value_is_refused(key: int, version: int, request_of_client: object) -> None:
-    """As by ``ProduceRequest.validateRecords``, ``IsolationLevel.forId`` and so on of Kafka 1.1."""
+    """Brokers of 1.1 refuse such values, as in ``ProduceRequest.validateRecords`` or
+    ``IsolationLevel.forId``.
+    """
     with pytest.raises(ClientError):
         CHECKS[key](request_of_client, version)
 
@@ -47,13 +49,13 @@ def test_a_wrong_value_is_refused(key: int, version: int, request_of_client: obj
     ids=["one batch", "a torn one behind it", "an old version"],
 )
 def test_a_good_value_passes(version: int, records: bytes) -> None:
-    """A torn batch at the end counts for none; before version 3 nothing is looked at."""
+    """A torn batch at the end is not counted, and before version 3 nothing is checked."""
     CHECKS[0](_produce(records), version)
 
 
 @pytest.mark.parametrize("field", ["type", "pattern", "operation", "permission"])
 def test_an_acl_of_the_unknown_kind_closes_the_connection(field: str) -> None:
-    """Since 2.0 the number 0 does so; other numbers that mean nothing are answered."""
+    """Since 2.0 the number 0 closes the connection, and other unknown numbers are answered."""
 
     def describe(number: int) -> memoryview:
         numbers = {"type": 2, "pattern": 3, "operation": 3, "permission": 3, field: number}
@@ -69,7 +71,7 @@ def test_an_acl_of_the_unknown_kind_closes_the_connection(field: str) -> None:
 
 
 def test_old_releases_take_acls_of_the_unknown_kind() -> None:
-    """1.1 answers them."""
+    """Brokers of 1.1 answer such requests."""
     body = memoryview(pack(">b2s2s2sbb", 0, b"\xff\xff", b"\xff\xff", b"\xff\xff", 3, 3))
     assert isinstance(Codec("1.1").decode(29, 0, body), DescribeAclsRequest)
     with pytest.raises(ClientError):
@@ -78,7 +80,7 @@ def test_old_releases_take_acls_of_the_unknown_kind() -> None:
 
 @pytest.mark.parametrize(("kafka_version", "is_refused"), [("1.1", True), ("2.8", False)])
 def test_only_old_releases_close_the_connection(kafka_version: str, is_refused: bool) -> None:
-    """Later ones answer FindCoordinator of an unknown type with INVALID_REQUEST."""
+    """Later releases answer FindCoordinator of an unknown type with INVALID_REQUEST."""
     body = memoryview(b"\x00\x01g\x09")
     codec = Codec(kafka_version)
     if is_refused:

@@ -1,7 +1,7 @@
-"""Requests that change nothing are answered byte by byte as real brokers answered them.
+"""Requests that change nothing are answered byte for byte as real brokers answered them.
 
-``recorded_answers.json`` has what one broker of 1.1.1, 2.8.2 or 3.9.1 with ZooKeeper said, without
-the correlation id; ``closed`` where it closed the connection.
+``recorded_answers.json`` has the answers of one broker of 1.1.1, 2.8.2 or 3.9.1 with ZooKeeper,
+without the correlation id; ``closed`` where it closed the connection.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ FLEXIBLE = (56, 57, 58, 67)
 
 
 def answer(port: int, key: int, version: int, body: bytes) -> str:
-    """What a broker says to one request on a connection of its own, as hex."""
+    """Return a broker's answer to one request on a connection of its own, as hex."""
     header = struct.pack(">hhih", key, version, 7, 5) + b"probe"
     frame = header + (b"\0" if key in FLEXIBLE else b"") + body
     with socket.create_connection(("127.0.0.1", port), timeout=10) as client:
@@ -34,7 +34,7 @@ def answer(port: int, key: int, version: int, body: bytes) -> str:
 
 @pytest.mark.parametrize("kafka_version", RECORDED)
 def test_a_broker_answers_as_the_real_one(kafka_version: str) -> None:
-    """UpdateFeatures, AlterReplicaLogDirs, and what only brokers send each other."""
+    """The requests are UpdateFeatures, AlterReplicaLogDirs and those between brokers."""
     config = {"log.dirs": "a,b"}
     with Cluster(1, kafka_version=kafka_version, config=config) as cluster:
         port = cluster.broker(1).port

@@ -1,4 +1,4 @@
-"""Modules of APIs are imported, and readers compiled, when an API is first asked for."""
+"""Modules of APIs are imported, and readers compiled, when an API is first requested."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ show()
 
 @pytest.mark.parametrize("key", CODEC_RANGES)
 def test_every_api_is_found_by_its_key(key: int) -> None:
-    """Its name is the table's, and so are its versions."""
+    """The API's name and versions are those of the table."""
     assert CODECS[key].key == key
     request, response = message(key, "request"), message(key, "response")
     name = API_NAMES[key]
@@ -39,7 +39,7 @@ def test_every_api_is_found_by_its_key(key: int) -> None:
 
 
 def test_every_module_is_of_use() -> None:
-    """And keys stand in order, since ApiVersions answers in this order."""
+    """Every module has APIs, and keys are in order, as ApiVersions answers in this order."""
     assert list(CODEC_RANGES) == sorted(CODEC_RANGES)
     for module in pkgutil.iter_modules(apis.__path__):
         found = import_module(f"{apis.__name__}.{module.name}")
@@ -49,13 +49,13 @@ def test_every_module_is_of_use() -> None:
 
 
 def test_an_api_that_is_not_served_is_a_key_error() -> None:
-    """Such as LeaderAndIsr, which brokers advertise and refuse."""
+    """Brokers advertise and refuse LeaderAndIsr, for example."""
     with pytest.raises(KeyError, match="4"):
         CODECS[4]
 
 
 def test_a_broker_loads_what_it_is_asked_for() -> None:
-    """It tells the versions of all APIs, and needs the answer of ApiVersions to do so."""
+    """A broker tells the versions of all APIs by means of the codec of ApiVersions alone."""
     command = [sys.executable, "-c", _LOADED]
     done = subprocess.run(command, check=True, capture_output=True, text=True, timeout=30)
     assert done.stdout.splitlines() == [

@@ -1,4 +1,4 @@
-"""What a request names twice: which releases collect it, and what then counts."""
+"""Repeated names in a request: which releases merge them, and which of them counts."""
 
 from __future__ import annotations
 

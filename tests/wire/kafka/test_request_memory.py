@@ -1,4 +1,4 @@
-"""What connections may hold: buffers grow with what arrives, and all together have a limit."""
+"""Memory of connections: buffers grow with the bytes that arrive, and have a common limit."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ LARGE = struct.pack(">i", 100_000_000)
 
 
 def metadata_frame(size: int) -> bytes:
-    """A Metadata request whose client id fills it up to a size."""
+    """Return a Metadata request that long topic names fill up to a size."""
     name = b"x" * 30_000
     topics = (size - 14) // 30_002
     body = struct.pack(">hhih", 3, 1, 1, -1) + struct.pack(">i", topics)
@@ -28,7 +28,7 @@ def metadata_frame(size: int) -> bytes:
 
 
 async def test_an_announced_frame_takes_no_memory_before_it_comes(wire: Wire) -> None:
-    """Four bytes that promise 100 MB are four bytes."""
+    """Four bytes that announce 100 MB take up four bytes."""
     tracemalloc.start()
     try:
         for _ in range(30):
@@ -43,7 +43,7 @@ async def test_an_announced_frame_takes_no_memory_before_it_comes(wire: Wire) ->
 
 
 async def test_many_frames_of_usual_size_are_announced_in_vain_too(wire: Wire) -> None:
-    """The first get buffers of their size; when they are many, buffers grow as well."""
+    """The first frames get buffers of their size; with many of them, buffers grow as well."""
     for _ in range(60):
         (await wire.connect()).send(struct.pack(">i", 1_000_000) + b"x")
     await wire.until(lambda: len(wire.service.memory._held) == 60)
@@ -52,7 +52,7 @@ async def test_many_frames_of_usual_size_are_announced_in_vain_too(wire: Wire) -
 
 @pytest.mark.parametrize("size", [900_000, 3_000_000])
 async def test_a_frame_that_comes_in_pieces_is_whole(wire: Wire, size: int) -> None:
-    """Whether its buffer had the size at once or grew."""
+    """The frame is whole whether its buffer had its full size at once or grew."""
     frame = metadata_frame(size)
     client = await wire.connect()
     wire.backend.answer = lambda request: METADATA
@@ -68,7 +68,7 @@ async def test_a_frame_that_comes_in_pieces_is_whole(wire: Wire, size: int) -> N
 async def test_beyond_the_limit_only_the_oldest_reads_on_and_all_are_served_in_turn(
     make_wire: MakeWire,
 ) -> None:
-    """``queued.max.request.bytes``: nobody is starved by many half received requests."""
+    """``queued.max.request.bytes``: many half-received requests starve no other request."""
     wire = make_wire(queued_bytes_max=200_000)
     frame = metadata_frame(150_000)
     wire.backend.answer = lambda request: METADATA
@@ -85,7 +85,7 @@ async def test_beyond_the_limit_only_the_oldest_reads_on_and_all_are_served_in_t
 
 
 async def test_small_requests_are_served_while_the_memory_is_full(make_wire: MakeWire) -> None:
-    """Who sends whole requests does not wait for those who do not."""
+    """Clients that send whole requests do not wait for those that do not."""
     wire = make_wire(queued_bytes_max=100_000)
     wire.backend.answer = lambda request: METADATA
     for _ in range(4):
@@ -99,7 +99,7 @@ async def test_small_requests_are_served_while_the_memory_is_full(make_wire: Mak
 async def test_connections_that_keep_the_memory_full_are_cut(
     make_wire: MakeWire, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Nothing was processed for a while: whoever waits that long loses its place, and is named."""
+    """If no request is processed for a while, connections that waited for it are cut and logged."""
     monkeypatch.setattr(request_memory, "STALL_S", 0.02)
     wire = make_wire(queued_bytes_max=100_000)
     wire.backend.answer = lambda request: METADATA
@@ -120,7 +120,7 @@ async def test_connections_that_keep_the_memory_full_are_cut(
 
 @pytest.mark.slow
 async def test_an_idle_connection_is_small(wire: Wire) -> None:
-    """It has no buffers: 64 KB for each would be 130 MB for two thousand."""
+    """An idle connection has no buffers: 64 KB each would be 130 MB for two thousand."""
     count = 100
     await wire.connect()
     gc.collect()
@@ -144,7 +144,7 @@ async def test_an_idle_connection_is_small(wire: Wire) -> None:
 async def test_refused_connections_are_logged_at_a_bounded_rate(
     wire: Wire, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A client that reconnects in a loop leaves some lines and a count, not a full disk."""
+    """A client that reconnects in a loop causes some lines and a count, and not a full disk."""
     monkeypatch.setattr(accepting, "LINES_MAX", 5)
     for _ in range(12):
         client = await wire.connect()

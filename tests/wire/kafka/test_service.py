@@ -1,4 +1,4 @@
-"""What a broker keeps for its connections, and when."""
+"""The state that a broker keeps for its connections, and when it is created."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from fakekafka.wire.kafka.service import BrokerService
 
 
 def test_a_broker_without_connections_keeps_no_buffer_for_them() -> None:
-    """Clusters of many brokers are asked through a few; all connections of one share its buffer."""
+    """Clients use few brokers of a large cluster; all connections of a broker share its buffer."""
     unused: Any = SimpleNamespace(kafka_version="3.9")
     service = BrokerService(unused, 1, unused)
     assert len(service.receive_buffer) == 0

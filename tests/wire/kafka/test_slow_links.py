@@ -1,4 +1,4 @@
-"""Connections over slow links, in virtual time: delay delays each message and lowers no rate."""
+"""Connections over slow links in virtual time: latency delays each message and limits no rate."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def simulation() -> Iterator[Simulation]:
 
 
 def test_requests_written_at_once_are_answered_after_one_round_trip(simulation: Simulation) -> None:
-    """Not one after the other; ApiVersions, which no broker sees, is as late as any other."""
+    """The requests do not wait for each other, and ApiVersions is as late as the others."""
     simulation.network.latency(50)
     client = VirtualClient(simulation)
     client.send(api_versions(0), *[metadata(number) for number in range(1, 10)])
@@ -73,7 +73,7 @@ def test_answers_keep_their_order_whatever_the_delay_of_each(simulation: Simulat
 
 
 def test_a_bandwidth_lowers_the_rate(simulation: Simulation) -> None:
-    """100 bytes a millisecond: one frame after the other, and each then takes the latency."""
+    """At 100 bytes a millisecond one frame follows the other, and each then takes the latency."""
     simulation.network.latency(50)
     simulation.network.bandwidth(0.1, source="clients", target=1)
     client = VirtualClient(simulation)
@@ -100,7 +100,7 @@ def test_answers_that_are_under_way_when_the_client_goes_are_written_nowhere(
 
 @pytest.mark.parametrize("more", [0, 1])
 def test_a_frame_of_the_largest_size_is_taken(simulation: Simulation, more: int) -> None:
-    """``socket.request.max.bytes`` is the size up to which a request is received."""
+    """``socket.request.max.bytes`` is the size up to which a request is accepted."""
     client = VirtualClient(simulation)
     frame = metadata(1) + bytes(more)
     client.service.max_request_bytes = len(metadata(1))
@@ -134,7 +134,7 @@ def test_nothing_overtakes_what_is_under_way_when_the_link_becomes_fast(
 def test_the_broker_still_handles_one_request_of_a_connection_at_a_time(
     simulation: Simulation,
 ) -> None:
-    """A fetch that waits there holds the next one up: that is no delay of the link."""
+    """A fetch that waits at the broker delays the next request, which the link does not."""
     simulation.network.latency(50)
     client = VirtualClient(simulation)
     fetch = header(1, 4, 1) + struct.pack(">iiiib", -1, 200, 1, 1 << 20, 0)
@@ -146,7 +146,7 @@ def test_the_broker_still_handles_one_request_of_a_connection_at_a_time(
 
 
 def test_a_delay_that_is_injected_is_the_brokers_own(simulation: Simulation) -> None:
-    """It takes its time for one request after the other."""
+    """An injected delay applies to one request after the other."""
     simulation.network.latency(50)
     simulation.inject("Metadata", delay_ms=30, times=3)
     client = VirtualClient(simulation)
@@ -156,7 +156,7 @@ def test_a_delay_that_is_injected_is_the_brokers_own(simulation: Simulation) -> 
 
 
 def test_a_client_that_has_said_its_last_is_heard_to_the_end(simulation: Simulation) -> None:
-    """Records without acknowledgement that were under way are stored; then the broker closes."""
+    """Records sent without acknowledgement are stored before the broker closes the connection."""
     simulation.network.latency(50)
     client = VirtualClient(simulation)
     client.send(*[produce(number, acks=0) for number in range(5)], metadata(6))
@@ -190,7 +190,7 @@ def test_what_is_under_way_dies_with_the_connection(simulation: Simulation) -> N
 
 
 def test_a_cut_holds_up_what_the_link_has_not_brought(simulation: Simulation) -> None:
-    """TCP sends it again when the cut heals."""
+    """TCP retransmits the requests when the cut heals."""
     simulation.network.latency(50)
     client = VirtualClient(simulation)
     client.send(metadata(1), metadata(2))
@@ -204,7 +204,7 @@ def test_a_cut_holds_up_what_the_link_has_not_brought(simulation: Simulation) ->
 
 
 def test_a_long_link_takes_no_more_memory_than_is_allowed(simulation: Simulation) -> None:
-    """Beyond 4 MiB under way nothing more is read until some of it has arrived."""
+    """With more than 4 MiB in flight, no more is read until some of it has arrived."""
     simulation.network.latency(60_000)
     client = VirtualClient(simulation)
     sent = 0
@@ -231,7 +231,7 @@ def test_many_tiny_frames_count_with_what_they_take(simulation: Simulation) -> N
 
 
 def test_a_broker_goes_on_when_enough_answers_have_arrived(simulation: Simulation) -> None:
-    """Answers under way are bounded too; the requests behind them wait."""
+    """Answers in flight are limited, too, and the requests behind them wait."""
     producer = VirtualClient(simulation)
     for number in range(12):
         producer.send(produce(number, acks=1, value=b"v" * 900_000))
@@ -273,7 +273,7 @@ def test_a_queue_hands_on_in_order_and_counts_what_it_holds(simulation: Simulati
 
 
 def test_what_is_put_in_while_another_arrives_keeps_its_place(simulation: Simulation) -> None:
-    """An item that is due at once waits for those before it; one that is lost holds up nobody."""
+    """An item that is due at once waits for earlier items, and a lost item holds up no other."""
     taken: list[str] = []
     queue: PacedQueue[str] = PacedQueue(
         cast(Any, VirtualListener(simulation, 1).loop), taken.append
@@ -293,7 +293,7 @@ def test_what_is_put_in_while_another_arrives_keeps_its_place(simulation: Simula
 
 
 def test_a_live_cluster_has_the_same_links() -> None:
-    """Over real sockets: ApiVersions and Metadata come one round trip later, and all together."""
+    """Over real sockets, ApiVersions and Metadata arrive together after one round trip."""
     with Cluster(1) as cluster:
         host, port = cluster.bootstrap_servers.split(":")
         cluster.network.latency(100)
@@ -310,4 +310,4 @@ def test_a_live_cluster_has_the_same_links() -> None:
             took_s = time.monotonic() - began_s
             stream.close()
     assert answered == list(range(40))
-    assert took_s < 7.9  # one after the other they take 8 s
+    assert took_s < 7.9  # one after the other, they would take 8 s

@@ -1,4 +1,4 @@
-"""Connections of clients beyond their quota: when they are answered, and when they are read."""
+"""Connections of clients above their quota: when they are answered, and when they are read."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ METADATA = MetadataResponse((), "cluster", -1, ())
 async def test_a_throttled_client_is_answered_before_its_wait_or_after(
     wire: Wire, is_held_back: bool
 ) -> None:
-    """KIP-219: the next request waits in both cases; until then so did the answer."""
+    """KIP-219: the next request waits in both cases; before, the answer waited, too."""
     client = await wire.connect()
     loop = asyncio.get_running_loop()
     wire.backend.answer = lambda request: Throttled(METADATA, 20, is_held_back)

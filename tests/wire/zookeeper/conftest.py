@@ -1,4 +1,4 @@
-"""ZooKeeper servers with TCP listeners, stopped after the test."""
+"""Fixtures: ZooKeeper servers with TCP listeners, which are stopped after the test."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ def make_ensemble() -> Iterator[MakeEnsemble]:
 
 @pytest.fixture
 def server(make_ensemble: MakeEnsemble) -> Ensemble:
-    """One standalone server."""
+    """Return one standalone server."""
     return make_ensemble(1)
 
 
 @pytest.fixture
 def ensemble(make_ensemble: MakeEnsemble) -> Ensemble:
-    """Three servers, serving."""
+    """Return three servers that are serving."""
     three = make_ensemble(3)
     three.leader()
     return three

@@ -1,4 +1,4 @@
-"""Connections that send nonsense, too much or nothing, or do not read, cost themselves only."""
+"""Connections that send nonsense, too much or nothing, or do not read, harm only themselves."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ NONSENSE = {
 def test_nonsense_closes_that_connection_with_one_log_line(
     server: Ensemble, caplog: pytest.LogCaptureFixture, what: Any
 ) -> None:
-    """Peer, server and reason are named; other clients are not disturbed."""
+    """The line names peer, server and reason, and other clients are not disturbed."""
     data, reason = NONSENSE[what]
     bystander = server.raw()
     bystander.connect()
@@ -62,7 +62,7 @@ def test_nonsense_closes_that_connection_with_one_log_line(
 def test_a_connection_that_ends_inside_a_frame_is_logged(
     server: Ensemble, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """With what had come of it."""
+    """The line says how many bytes had arrived."""
     raw = server.raw()
     with caplog.at_level(logging.WARNING, logger="fakekafka.wire"):
         raw.socket.sendall(connect_frame()[:20])
@@ -75,7 +75,7 @@ def test_a_connection_that_ends_inside_a_frame_is_logged(
 def test_who_never_asks_for_a_session_is_disconnected(
     server: Ensemble, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """After ZooKeeper's time for connections without a session, here a short one."""
+    """The connection ends after ZooKeeper's timeout for connections without a session."""
     (listener,) = server.tcp._listeners.values()
     listener.service.connect_timeout_ms = 50
     with caplog.at_level(logging.WARNING, logger="fakekafka.wire"):
@@ -85,10 +85,10 @@ def test_who_never_asks_for_a_session_is_disconnected(
 
 
 def test_a_packet_over_the_servers_limit_costs_its_sender_the_connection(server: Ensemble) -> None:
-    """As with ZooKeeper nothing is answered; the session lives."""
+    """As in ZooKeeper, the packet is not answered, and the session lives on."""
     raw = server.raw()
     opened = raw.connect()
-    with contextlib.suppress(ConnectionError):  # the end may come while it still sends
+    with contextlib.suppress(ConnectionError):  # the connection may end during this
         raw.call(kz.Create("/big", bytes(0xFFFFF), ACL, 0))
     assert raw.ended()
     again = server.raw()
@@ -110,7 +110,7 @@ def test_a_client_that_sends_without_reading_is_held_back(server: Ensemble) -> N
 
 
 def test_no_request_is_looked_at_while_the_client_takes_no_answers(server: Ensemble) -> None:
-    """The transport says that its buffer is full, and later that it is not."""
+    """The transport calls ``pause_writing`` while its buffer is full, then ``resume_writing``."""
     raw = server.raw()
     raw.connect()
     (listener,) = server.tcp._listeners.values()
@@ -139,7 +139,7 @@ def descriptors() -> int:
 
 @pytest.mark.slow
 def test_two_hundred_connections_leave_nothing_behind(server: Ensemble) -> None:
-    """Whether the session was closed or the connection just broke."""
+    """Nothing is left whether the session was closed or the connection just broke."""
     server.raw().connect()
     before = descriptors(), len(server.runtime.network.nodes)
     for index in range(200):
@@ -161,7 +161,7 @@ def test_two_hundred_connections_leave_nothing_behind(server: Ensemble) -> None:
 def test_packets_that_never_end_hold_a_limited_memory(
     server: Ensemble, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Half of a packet from each of many clients; the oldest are cut, others are served."""
+    """Of many clients that send half a packet, the oldest are cut, and others are served."""
     monkeypatch.setattr(request_memory, "STALL_S", 0.02)
     (listener,) = server.tcp._listeners.values()
     listener.service.memory = request_memory.RequestMemory(listener.loop, 1_000_000)

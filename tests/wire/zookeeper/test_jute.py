@@ -1,4 +1,4 @@
-"""Frames against kazoo's serialisers, in both directions."""
+"""Frames compared with kazoo's serializers, in both directions."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ KAZOO_STAT = ZnodeStat(1, 2, 4, 5, 6, 7, 8, 1 << 60, 9, 10, 3)
 
 
 def call_of(request: Any, xid: int = 7) -> Call:
-    """What is read from kazoo's frame for a request."""
+    """Read the frame that kazoo makes of a request."""
     return Call(struct.pack(">ii", xid, request.type) + bytes(request.serialize()))
 
 
 def reply_of(call: Call, response: ZkResponse) -> tuple[kz.ReplyHeader, bytes]:
-    """Header and body as kazoo reads them."""
+    """Return header and body as kazoo reads them."""
     return read_reply(encode_response(call, response))
 
 
@@ -77,14 +77,14 @@ REQUESTS = [
 
 @pytest.mark.parametrize(("sent", "expected"), REQUESTS, ids=lambda value: type(value).__name__)
 def test_a_request_of_kazoo_becomes_the_request_it_stands_for(sent: Any, expected: Any) -> None:
-    """With its xid and opcode; access control lists are read and dropped."""
+    """The call has its xid and opcode; access control lists are read and dropped."""
     call = call_of(sent)
     assert (call.xid, call.opcode, call.request) == (7, sent.type, expected)
     assert call.code is ZkCode.OK
 
 
 def test_set_watches_carries_three_lists_of_paths() -> None:
-    """Null lists are empty ones."""
+    """Null lists are read as empty ones."""
 
     def strings(*paths: str) -> bytes:
         return struct.pack(">i", len(paths)) + b"".join(map(kz.write_string, paths))
@@ -152,14 +152,14 @@ def test_kazoo_reads_the_answer_to_each_request(sent: Any, response: Any, expect
 
 @pytest.mark.parametrize("code", [code for code in ZkCode if code])
 def test_a_failed_request_is_answered_by_its_code_without_a_body(code: Any) -> None:
-    """Together with the server's last transaction."""
+    """The reply has the server's last zxid."""
     header, body = reply_of(call_of(kz.Exists("/a", None)), ZkResponse(code, "/a", zxid=1 << 40))
     assert header == (7, 1 << 40, code)
     assert body == b""
 
 
 def test_a_failed_transaction_says_what_became_of_each_operation() -> None:
-    """The reply itself has no error, as ZooKeeper's has not."""
+    """The reply itself has no error, as in ZooKeeper."""
     sent = kz.Transaction([kz.Delete("/a", 1), kz.Delete("/b", 1), kz.Delete("/c", 1)])
     codes = (ZkCode.OK, ZkCode.BADVERSION, ZkCode.RUNTIMEINCONSISTENCY)
     results = tuple(ZkResponse(code) for code in codes)
@@ -173,14 +173,14 @@ def test_a_failed_transaction_says_what_became_of_each_operation() -> None:
 
 
 def test_a_transaction_of_an_ended_session_fails_as_a_whole() -> None:
-    """None of its operations was looked at."""
+    """The reply has no results of the single operations."""
     call = call_of(kz.Transaction([kz.Delete("/a", 1)]))
     header, body = reply_of(call, ZkResponse(ZkCode.SESSIONEXPIRED))
     assert (header.err, body) == (ZkCode.SESSIONEXPIRED, b"")
 
 
 def test_an_access_control_list_of_another_version_is_not_set() -> None:
-    """The version of every list is the one of the stat: it never changes."""
+    """The version of every list is that of the stat, which never changes."""
     call = call_of(kz.SetACL("/a", ACL, 3))
     header, body = reply_of(call, ZkResponse(ZkCode.OK, "/a", STAT))
     assert (header.err, body) == (ZkCode.BADVERSION, b"")
@@ -188,7 +188,7 @@ def test_an_access_control_list_of_another_version_is_not_set() -> None:
 
 @pytest.mark.parametrize("event_type", zk.EventType)
 def test_kazoo_reads_a_watch_event(event_type: Any) -> None:
-    """Type, connected state and path, under xid -1."""
+    """The event has type, connected state and path, and the xid -1."""
     header, body = read_reply(encode_event(event_type, "/a"))
     number = {"Created": 1, "Deleted": 2, "DataChanged": 3, "ChildrenChanged": 4}
     expected = number[event_type.value.removeprefix("Node")]
@@ -197,7 +197,7 @@ def test_kazoo_reads_a_watch_event(event_type: Any) -> None:
 
 
 def test_a_session_is_handed_out_with_its_password() -> None:
-    """And only who knows it gets the session back."""
+    """Only a client that knows the password gets the session back."""
     fresh = Connect(kz.Connect(0, 5, 6000, 0, bytes(16), False).serialize())
     assert (fresh.last_zxid_seen, fresh.session_timeout_ms, fresh.session_id) == (5, 6000, 0)
     assert fresh.is_authentic
@@ -211,7 +211,7 @@ def test_a_session_is_handed_out_with_its_password() -> None:
 
 
 def test_an_expired_session_is_answered_by_zeros() -> None:
-    """Clients take the timeout of 0 as the sign."""
+    """Clients recognize an expired session by the timeout of 0."""
     connect = Connect(kz.Connect(0, 5, 6000, 42, bytes(16), False).serialize())
     answer, _ = kz.Connect.deserialize(encode_connected(connect, 0, 0)[4:], 0)
     assert (answer.session_id, answer.time_out, answer.passwd) == (0, 0, bytes(16))
@@ -228,14 +228,14 @@ def test_a_client_that_does_not_know_read_only_servers_is_not_told_of_them() -> 
 
 @pytest.mark.parametrize("opcode", NOT_MODELLED)
 def test_an_operation_that_is_not_modelled_is_unimplemented(opcode: Any) -> None:
-    """Its body is not looked at."""
+    """The body of the request is not parsed."""
     call = Call(struct.pack(">ii", 3, opcode) + b"whatever")
     assert (call.code, call.request, call.xid) == (ZkCode.UNIMPLEMENTED, None, 3)
 
 
 @pytest.mark.parametrize("flags", [4, 5, 6, -1, 99])
 def test_containers_and_expiring_nodes_are_unimplemented(flags: int) -> None:
-    """Alone and in a transaction."""
+    """Containers and expiring nodes are unimplemented both alone and in a transaction."""
     create = kz.Create("/a", b"", ACL, flags)
     for request in (create, kz.Transaction([create, kz.Delete("/b", 1)])):
         call = call_of(request)
@@ -247,7 +247,7 @@ def test_containers_and_expiring_nodes_are_unimplemented(flags: int) -> None:
     [("digest", ZkCode.OK), ("world", ZkCode.OK), ("ip", ZkCode.OK), ("magic", ZkCode.AUTHFAILED)],
 )
 def test_credentials_of_known_schemes_are_believed(scheme: str, code: ZkCode) -> None:
-    """They need no server."""
+    """Credentials are answered without asking the server."""
     call = call_of(kz.Auth(0, scheme, "user:password"), -4)
     assert (call.code, call.request) == (code, None)
 
@@ -269,26 +269,26 @@ def test_credentials_of_known_schemes_are_believed(scheme: str, code: ZkCode) ->
     ],
 )
 def test_nonsense_is_refused_with_the_reason(body: bytes, reason: str) -> None:
-    """One error, whatever is wrong."""
+    """All malformed requests are reported by the same error."""
     with pytest.raises(ClientError, match=reason):
         Call(body)
 
 
 @pytest.mark.parametrize("frame", [b"", b"x" * 27, b"x" * 60, struct.pack(">iqiqi", 1, 0, 0, 0, 0)])
 def test_what_is_no_connect_request_is_refused(frame: bytes) -> None:
-    """Also one of another protocol version."""
+    """A connect request of another protocol version is refused, too."""
     with pytest.raises(ClientError, match=r"not a connect request|protocol version"):
         Connect(frame)
 
 
 @given(st.binary(max_size=64), st.sampled_from([0, 1, 2, 3, 5, 7, 8, 14, 100, 101]))
 def test_any_bytes_are_read_or_refused(body: Any, opcode: Any) -> None:
-    """Nothing but ``ClientError`` comes of them."""
+    """Only ``ClientError`` is raised."""
     for read in (Connect, Call):
         with contextlib.suppress(ClientError):
             assert read(struct.pack(">ii", 1, opcode) + body) is not None
 
 
 def test_a_reply_without_a_body_is_twenty_bytes() -> None:
-    """Length, xid, zxid, code."""
+    """The reply has length, xid, zxid and code."""
     assert encode_reply(-2, 9, 0) == struct.pack(">iiqi", 16, -2, 9, 0)

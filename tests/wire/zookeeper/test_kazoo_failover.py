@@ -1,4 +1,4 @@
-"""kazoo against three servers, whose leader is killed."""
+"""kazoo's client on an ensemble of three servers, whose leader is killed."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ pytestmark = [pytest.mark.clients, pytest.mark.slow, pytest.mark.timeout(60)]
 
 @pytest.fixture(params=["leader", "follower"])
 def client(request: pytest.FixtureRequest, ensemble: Ensemble) -> Any:
-    """Connected to the server that will be killed, or to another."""
+    """Return a client connected to the server that will be killed, or to another."""
     leader, followers = ensemble.leader(), ensemble.followers()
     order = [leader, *followers] if request.param == "leader" else [*followers, leader]
     client = ensemble.kazoo(*order)
@@ -25,7 +25,7 @@ def client(request: pytest.FixtureRequest, ensemble: Ensemble) -> Any:
 
 
 def kill_leader(ensemble: Ensemble, *clients: Any) -> None:
-    """Kill the leader; done when every client has lost its server and found another."""
+    """Kill the leader, and wait until every client has lost its server and found another."""
     states = [threading.Event() for _ in clients]
     was_suspended = [False] * len(clients)
 
@@ -46,7 +46,7 @@ def kill_leader(ensemble: Ensemble, *clients: Any) -> None:
 
 
 def test_the_session_and_its_ephemeral_nodes_survive(ensemble: Ensemble, client: Any) -> None:
-    """Same id, same owner, and what was written is there; writing goes on in a new epoch."""
+    """Session id, owner and data are kept, and writing goes on in a new epoch."""
     client.create("/a", b"x")
     client.create("/e", ephemeral=True)
     session = client.client_id
@@ -61,7 +61,7 @@ def test_the_session_and_its_ephemeral_nodes_survive(ensemble: Ensemble, client:
 
 
 def test_a_killed_server_comes_back_with_everything(ensemble: Ensemble, client: Any) -> None:
-    """It follows the new leader and serves what was written without it."""
+    """The server follows the new leader, and serves what was written without it."""
     client.create("/a", b"x")
     killed = ensemble.leader()
     kill_leader(ensemble, client)
@@ -79,7 +79,7 @@ def test_a_killed_server_comes_back_with_everything(ensemble: Ensemble, client: 
 def test_data_and_children_watches_miss_nothing(
     ensemble: Ensemble, client: Any, recorder: Recorder
 ) -> None:
-    """What another client changes after the failover is seen, and so is what comes later."""
+    """Changes by another client are seen after the failover, the first and later ones."""
     client.create("/d", b"0")
     client.create("/c")
     client.DataWatch("/d", lambda data, stat: recorder.add(data))
@@ -114,7 +114,7 @@ def test_a_lock_is_kept_and_passed_on(ensemble: Ensemble, client: Any, recorder:
 
 
 def test_an_election_goes_on(ensemble: Ensemble, client: Any, recorder: Recorder) -> None:
-    """The leader of the election stays, then hands over."""
+    """The leader of kazoo's election stays, and then hands over."""
     other = ensemble.kazoo()
     done = threading.Event()
 
@@ -139,7 +139,7 @@ def test_an_election_goes_on(ensemble: Ensemble, client: Any, recorder: Recorder
 
 
 def test_a_transaction_is_whole_on_every_server(ensemble: Ensemble, client: Any) -> None:
-    """Committed before the leader dies, failed after."""
+    """One transaction is committed before the leader dies, and another fails afterwards."""
     transaction = client.transaction()
     transaction.create("/t")
     transaction.create("/t/a", b"1")
@@ -159,7 +159,7 @@ def test_a_transaction_is_whole_on_every_server(ensemble: Ensemble, client: Any)
 def test_without_a_quorum_nobody_serves_and_the_session_waits(
     ensemble: Ensemble, client: Any
 ) -> None:
-    """One server of three is no quorum; two are again."""
+    """One server of three is no quorum, and two are one again."""
     client.create("/e", ephemeral=True)
     session = client.client_id
     for server_id in ensemble.followers():
@@ -174,7 +174,7 @@ def test_without_a_quorum_nobody_serves_and_the_session_waits(
 
 
 def test_a_client_cut_off_from_its_server_goes_to_another(ensemble: Ensemble) -> None:
-    """Packets are lost without a word; heartbeats without an answer tell."""
+    """Packets are lost silently, and the client notices by unanswered heartbeats."""
     first, second = ensemble.followers()
     client = ensemble.kazoo(first, second, timeout_s=3)
     client.create("/e", ephemeral=True)

@@ -1,4 +1,4 @@
-"""kazoo's client against one server: every operation, its errors, sessions, watches."""
+"""kazoo's client on one server: every operation, its errors, sessions and watches."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ pytestmark = [pytest.mark.clients, pytest.mark.timeout(60)]
 
 
 def test_nodes_are_created_read_changed_and_deleted(server: Ensemble) -> None:
-    """With every field of their stat."""
+    """Every field of their stat is right."""
     client = server.kazoo()
     assert client.create("/a", b"one") == "/a"
     data, stat = client.get("/a")
@@ -48,7 +48,7 @@ def test_children_are_listed_with_the_stat_of_their_parent(server: Ensemble) -> 
 
 
 def test_null_and_empty_data_are_not_the_same(server: Ensemble) -> None:
-    """Kafka's parent nodes have none."""
+    """Kafka's parent nodes have null data."""
     client = server.kazoo()
     client.create("/empty", b"")
     assert client.get("/empty")[0] == b""
@@ -57,7 +57,7 @@ def test_null_and_empty_data_are_not_the_same(server: Ensemble) -> None:
 
 
 def test_sequential_names_count_up_and_are_never_reused(server: Ensemble) -> None:
-    """Ten digits, and with the stat if asked for."""
+    """Names end in ten digits, and the stat is returned on request."""
     client = server.kazoo()
     client.create("/q")
     assert client.create("/q/n-", sequence=True) == "/q/n-0000000000"
@@ -87,7 +87,7 @@ def test_sequential_names_count_up_and_are_never_reused(server: Ensemble) -> Non
 def test_errors_reach_the_client_as_zookeepers(
     server: Ensemble, operation: Any, error: Any
 ) -> None:
-    """And the connection stays."""
+    """The connection survives the error."""
     client = server.kazoo()
     client.create("/a")
     client.create("/e", ephemeral=True)
@@ -98,7 +98,7 @@ def test_errors_reach_the_client_as_zookeepers(
 
 
 def test_access_control_lists_are_accepted_and_everything_stays_open(server: Ensemble) -> None:
-    """So are credentials, before and after the connection is made."""
+    """Credentials are accepted, too, before and after the connection is made."""
     client = server.kazoo(auth_data=[("digest", "user:password")])
     assert client.add_auth("digest", "other:password") is True
     client.create("/a", acl=[make_digest_acl("user", "password", all=True)])
@@ -109,12 +109,12 @@ def test_access_control_lists_are_accepted_and_everything_stays_open(server: Ens
 
 
 def test_sync_answers_with_the_path(server: Ensemble) -> None:
-    """Once the server has caught up, which one alone always has."""
+    """The answer comes once the server has caught up; a standalone server always has."""
     assert server.kazoo().sync("/a/b") == "/a/b"
 
 
 def test_a_chroot_is_the_clients_own_matter(server: Ensemble) -> None:
-    """The server sees whole paths."""
+    """The server sees complete paths."""
     outside = server.kazoo()
     outside.create("/kafka")
     outside.create("/kafka/a", b"x")
@@ -126,7 +126,7 @@ def test_a_chroot_is_the_clients_own_matter(server: Ensemble) -> None:
 
 
 def test_asynchronous_requests_are_answered_in_order(server: Ensemble) -> None:
-    """Each sees the ones before it."""
+    """Each request sees the effects of those before it."""
     client = server.kazoo()
     client.create("/n")
     results = [client.set_async("/n", str(number).encode()) for number in range(500)]
@@ -136,7 +136,7 @@ def test_asynchronous_requests_are_answered_in_order(server: Ensemble) -> None:
 
 
 def test_a_transaction_is_applied_as_a_whole(server: Ensemble) -> None:
-    """Create, set, check and delete in one; the counter counts the parent's other children."""
+    """A transaction creates, sets, checks and deletes; the sequence number counts all children."""
     client = server.kazoo()
     client.create("/a", b"old")
     transaction = client.transaction()
@@ -152,7 +152,7 @@ def test_a_transaction_is_applied_as_a_whole(server: Ensemble) -> None:
 
 
 def test_a_failed_transaction_changes_nothing_and_names_the_operation(server: Ensemble) -> None:
-    """Before it rolled back, after it not looked at."""
+    """Operations before the failed one are rolled back, and later ones are not tried."""
     client = server.kazoo()
     client.create("/a", b"old")
     transaction = client.transaction()
@@ -171,7 +171,7 @@ def test_a_failed_transaction_changes_nothing_and_names_the_operation(server: En
 
 
 def test_ephemeral_nodes_live_as_long_as_their_session(server: Ensemble) -> None:
-    """Their owner is the session; closing it deletes them at once."""
+    """The owner of such a node is the session, and closing it deletes the node at once."""
     owner, other = server.kazoo(), server.kazoo()
     owner.create("/e", ephemeral=True)
     assert other.exists("/e").ephemeralOwner == owner.client_id[0]
@@ -180,7 +180,7 @@ def test_ephemeral_nodes_live_as_long_as_their_session(server: Ensemble) -> None
 
 
 def test_an_expired_session_is_replaced_by_a_new_one(server: Ensemble, recorder: Recorder) -> None:
-    """The client is told; its ephemeral nodes are gone, and a watch of another says so."""
+    """The client is notified, its ephemeral nodes are gone, and a watch of another client fires."""
     client, other = server.kazoo(), server.kazoo()
     client.create("/e", ephemeral=True)
     assert other.exists("/e", watch=lambda event: recorder.add(("event", event.type))) is not None
@@ -204,7 +204,7 @@ def test_an_expired_session_is_replaced_by_a_new_one(server: Ensemble, recorder:
 
 
 def test_watches_fire_once(server: Ensemble, recorder: Recorder) -> None:
-    """Data, existence and child watches, each for its kind of change."""
+    """Data, existence and child watches each fire for their kind of change."""
     client, other = server.kazoo(), server.kazoo()
     client.create("/a")
 
@@ -228,7 +228,7 @@ def test_watches_fire_once(server: Ensemble, recorder: Recorder) -> None:
 
 @pytest.mark.slow
 def test_heartbeats_keep_an_idle_session_alive(server: Ensemble) -> None:
-    """kazoo pings; the server notes it."""
+    """kazoo sends pings, which keep the session at the server."""
     client = server.kazoo(timeout_s=1)
     client.create("/e", ephemeral=True)
     pings: list[str] = []
@@ -248,7 +248,7 @@ def test_heartbeats_keep_an_idle_session_alive(server: Ensemble) -> None:
 def test_both_real_time_runtimes_serve_clients(
     make_ensemble: MakeEnsemble, recorder: Recorder, runtime_class: Any
 ) -> None:
-    """Connect, write, watch, lose the server, find it again."""
+    """A client connects, writes, watches, loses the server and finds it again."""
     server = make_ensemble(1, runtime_class(1))
     client, other = server.kazoo(), server.kazoo()
     client.create("/a", b"x")
@@ -267,7 +267,7 @@ def test_both_real_time_runtimes_serve_clients(
 
 @pytest.mark.slow
 def test_many_kazoo_clients_leave_nothing_behind(server: Ensemble) -> None:
-    """Sessions, connections and ports are gone when the clients are."""
+    """Sessions, connections and ports are gone once the clients have stopped."""
     for _ in range(20):
         client = server.kazoo()
         client.create("/e", ephemeral=True)

@@ -1,4 +1,4 @@
-"""kazoo's recipes: watchers, locks, elections, and what is built of them."""
+"""kazoo's recipes: watchers, locks, elections and others."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def in_thread(function: Callable[[], object]) -> threading.Thread:
 
 
 def test_a_data_watch_follows_a_node(server: Ensemble, recorder: Recorder) -> None:
-    """From before it exists to after it is gone."""
+    """The watch is set before the node exists, and still fires when the node is deleted."""
     client, other = server.kazoo(), server.kazoo()
     client.DataWatch("/a", lambda data, stat: recorder.add(data if stat else "gone"))
     assert recorder.take() == "gone"
@@ -33,7 +33,7 @@ def test_a_data_watch_follows_a_node(server: Ensemble, recorder: Recorder) -> No
 
 
 def test_a_children_watch_follows_the_children(server: Ensemble, recorder: Recorder) -> None:
-    """Each change is seen, because each is waited for."""
+    """Each change is seen, because the test waits for each."""
     client, other = server.kazoo(), server.kazoo()
     client.create("/p")
     client.ChildrenWatch("/p", lambda children: recorder.add(sorted(children)))
@@ -47,7 +47,7 @@ def test_a_children_watch_follows_the_children(server: Ensemble, recorder: Recor
 
 
 def test_a_lock_is_held_by_one_client_at_a_time(server: Ensemble, recorder: Recorder) -> None:
-    """The second waits in line, is named among the contenders, and gets it on release."""
+    """The second client waits in line, is among the contenders, and gets the lock on release."""
     first, second = server.kazoo(), server.kazoo()
     held = first.Lock("/lock", "first")
     wanted = second.Lock("/lock", "second")
@@ -64,7 +64,7 @@ def test_a_lock_is_held_by_one_client_at_a_time(server: Ensemble, recorder: Reco
 
 
 def test_a_lock_passes_on_when_its_holder_expires(server: Ensemble, recorder: Recorder) -> None:
-    """Its node is ephemeral."""
+    """The holder's node is ephemeral."""
     first, second = server.kazoo(), server.kazoo()
     held, wanted = first.Lock("/lock", "first"), second.Lock("/lock", "second")
     held.acquire()
@@ -76,7 +76,7 @@ def test_a_lock_passes_on_when_its_holder_expires(server: Ensemble, recorder: Re
 
 
 def test_an_election_hands_over(server: Ensemble, recorder: Recorder) -> None:
-    """The next in line leads when the leader's session ends."""
+    """The next in line leads when the leader hands over."""
     leading = {name: threading.Event() for name in ("first", "second")}
     threads = []
     clients = {}
@@ -119,7 +119,7 @@ def test_counters_add_up_over_clients(server: Ensemble) -> None:
 
 
 def test_queues_semaphores_parties_and_barriers_work(server: Ensemble, recorder: Recorder) -> None:
-    """The other recipes that are made of the same parts."""
+    """The other recipes are built of the same parts."""
     first, second = server.kazoo(), server.kazoo()
     queue = first.Queue("/queue")
     queue.put(b"late", priority=100)

@@ -1,4 +1,4 @@
-"""What the socket shows that kazoo hides: order, passwords, packets, the ends of connections."""
+"""ZooKeeper's protocol details that kazoo hides: order, passwords, packets and disconnects."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ PING = struct.pack(">ii", -2, 11)
 
 
 def set_watches(zxid: int, data: list[str], exist: list[str], child: list[str]) -> bytes:
-    """The request a client sends after it reconnected; kazoo never does."""
+    """Return the request that a client sends after it reconnected; kazoo never sends it."""
     lists = b"".join(
         struct.pack(">i", len(paths)) + b"".join(map(kz.write_string, paths))
         for paths in (data, exist, child)
@@ -25,7 +25,7 @@ def set_watches(zxid: int, data: list[str], exist: list[str], child: list[str]) 
 
 
 def test_pipelined_requests_are_answered_in_order(server: Ensemble) -> None:
-    """Also those that came before the session was there, and those that need no server."""
+    """Requests sent before the session exists, or that need no server, keep the order, too."""
     raw = server.raw()
     raw.send(kz.Connect(0, 0, 6000, 0, bytes(16), False).serialize())
     sent = [
@@ -50,7 +50,7 @@ def test_pipelined_requests_are_answered_in_order(server: Ensemble) -> None:
 
 
 def test_a_request_may_come_byte_by_byte(server: Ensemble) -> None:
-    """Frames are put together again."""
+    """Frames are assembled from their bytes."""
     raw = server.raw()
     body = kz.Connect(0, 0, 6000, 0, bytes(16), False).serialize()
     for byte in struct.pack(">i", len(body)) + body:
@@ -59,13 +59,13 @@ def test_a_request_may_come_byte_by_byte(server: Ensemble) -> None:
 
 
 def test_the_session_timeout_is_negotiated(server: Ensemble) -> None:
-    """At most 40 seconds, ZooKeeper's twenty ticks."""
+    """The timeout is at most 40 seconds, ZooKeeper's twenty ticks."""
     assert server.raw().connect(timeout_ms=10**6).time_out == 40_000
     assert server.raw().connect(timeout_ms=777).time_out == 777
 
 
 def test_a_ping_is_answered_by_one(server: Ensemble) -> None:
-    """With the last transaction the client was told of."""
+    """The answer has the last zxid of which the client was told."""
     raw = server.raw()
     raw.connect()
     raw.ask(kz.Create("/a", b"", ACL, 0))
@@ -77,7 +77,7 @@ def test_a_ping_is_answered_by_one(server: Ensemble) -> None:
 def test_a_session_is_resumed_on_another_connection_only_with_its_password(
     server: Ensemble,
 ) -> None:
-    """A wrong password is answered as an expired session and does not touch the real one."""
+    """A wrong password is answered as an expired session, and does not affect the real one."""
     first = server.raw()
     opened = first.connect()
     thief = server.raw()
@@ -92,7 +92,7 @@ def test_a_session_is_resumed_on_another_connection_only_with_its_password(
 
 
 def test_a_broken_connection_is_forgotten_and_its_session_is_not(server: Ensemble) -> None:
-    """The watches go with the connection: the client sets them again."""
+    """The watches end with the connection, and the client sets them again."""
     raw = server.raw()
     session_id = raw.connect().session_id
     raw.ask(kz.GetChildren("/", print))
@@ -104,7 +104,7 @@ def test_a_broken_connection_is_forgotten_and_its_session_is_not(server: Ensembl
 
 
 def test_a_session_that_moves_leaves_its_old_connection_closed(server: Ensemble) -> None:
-    """The last connection wins."""
+    """The latest connection of a session is the valid one."""
     first = server.raw()
     opened = first.connect()
     second = server.raw()
@@ -114,7 +114,7 @@ def test_a_session_that_moves_leaves_its_old_connection_closed(server: Ensemble)
 
 
 def test_closing_the_session_is_answered_and_ends_the_connection(server: Ensemble) -> None:
-    """Its ephemeral nodes are gone with it."""
+    """The session's ephemeral nodes are deleted with it."""
     raw, other = server.raw(), server.raw()
     raw.connect()
     other.connect()
@@ -128,7 +128,7 @@ def test_closing_the_session_is_answered_and_ends_the_connection(server: Ensembl
 
 @pytest.mark.slow
 def test_a_silent_session_expires_with_its_nodes_and_its_connection(server: Ensemble) -> None:
-    """A closed connection alone changes nothing; the timeout does."""
+    """A closed connection alone does not end the session, but the timeout does."""
     raw, other = server.raw(), server.raw()
     other.connect()
     opened = raw.connect(timeout_ms=150)
@@ -142,7 +142,7 @@ def test_a_silent_session_expires_with_its_nodes_and_its_connection(server: Ense
 
 
 def test_watches_set_again_after_a_reconnection_are_not_lost(server: Ensemble) -> None:
-    """Those that missed a change fire at once, before the answer; the others are armed."""
+    """Watches that missed a change fire at once, before the answer, and the others are armed."""
     raw, other = server.raw(), server.raw()
     opened = raw.connect()
     other.connect()
@@ -168,7 +168,7 @@ def test_watches_set_again_after_a_reconnection_are_not_lost(server: Ensemble) -
 
 
 def test_a_client_sees_the_event_before_it_sees_the_new_data(server: Ensemble) -> None:
-    """Its own write's event comes before the answer to the write."""
+    """The event of the client's own write comes before the answer to the write."""
     raw = server.raw()
     raw.connect()
     raw.ask(kz.Create("/a", b"", ACL, 0))
@@ -179,7 +179,7 @@ def test_a_client_sees_the_event_before_it_sees_the_new_data(server: Ensemble) -
 
 
 def test_a_client_ahead_of_the_server_is_turned_away(server: Ensemble) -> None:
-    """It would see time run backwards."""
+    """The client would otherwise see older data than before."""
     raw = server.raw()
     raw.send(kz.Connect(0, 1 << 50, 6000, 0, bytes(16), False).serialize())
     assert raw.ended()
@@ -187,7 +187,7 @@ def test_a_client_ahead_of_the_server_is_turned_away(server: Ensemble) -> None:
 
 @pytest.mark.slow
 def test_a_server_that_does_not_serve_turns_clients_away(make_ensemble: MakeEnsemble) -> None:
-    """Without a quorum there is nobody to connect to."""
+    """A server without a quorum accepts no sessions."""
     ensemble = make_ensemble(3)
     ensemble.leader()
     for server_id in (1, 2):
@@ -199,7 +199,7 @@ def test_a_server_that_does_not_serve_turns_clients_away(make_ensemble: MakeEnse
 
 
 def test_a_killed_server_cuts_its_connections_and_refuses_new_ones(server: Ensemble) -> None:
-    """Started again it knows the session."""
+    """After its restart the server still has the session."""
     raw = server.raw()
     opened = raw.connect()
     raw.ask(kz.Create("/a", b"x", ACL, 1))
@@ -213,7 +213,7 @@ def test_a_killed_server_cuts_its_connections_and_refuses_new_ones(server: Ensem
 
 
 def test_refused_credentials_end_the_connection(server: Ensemble) -> None:
-    """A scheme nobody knows, or a server told to refuse."""
+    """The scheme is unknown, or the server was told to refuse the credentials."""
     raw = server.raw()
     raw.connect()
     raw.call(kz.Auth(0, "magic", "abracadabra"), -4)
@@ -227,7 +227,7 @@ def test_refused_credentials_end_the_connection(server: Ensemble) -> None:
 
 
 def test_connections_are_members_of_the_network(server: Ensemble) -> None:
-    """Named, on the machine of all clients; what they send can be seen and cut off."""
+    """A connection has a name on the clients' machine; its messages can be observed and cut off."""
     seen: list[tuple[str, str, str]] = []
     network = server.runtime.network
 
@@ -247,7 +247,7 @@ def test_connections_are_members_of_the_network(server: Ensemble) -> None:
     server.runtime.run_in(None, lambda: network.cut("clients", "zk-1"))
     raw.call(kz.Create("/late", b"", ACL, 0))
     raw.send(PING)
-    server.raw().send(PING)  # nonsense: handled behind both, in the same loop
+    server.raw().send(PING)  # nonsense, which the same loop handles after both
     server.until(lambda: server.tcp.connection_count == 1)
     sent = len(seen)
     server.runtime.run_in(None, network.heal)
@@ -259,7 +259,7 @@ def test_connections_are_members_of_the_network(server: Ensemble) -> None:
 
 
 def ephemerals(raw: Any, prefix: str, xid: int) -> list[str]:
-    """What getEphemerals answers; kazoo does not have it."""
+    """Return the answer to getEphemerals, which kazoo does not have."""
     raw.send(struct.pack(">ii", xid, 103) + kz.write_string(prefix))
     header, body = raw.reply()
     assert (header.xid, header.err) == (xid, 0)
@@ -273,7 +273,7 @@ def ephemerals(raw: Any, prefix: str, xid: int) -> list[str]:
 
 
 def test_a_session_is_told_its_ephemeral_nodes(server: Ensemble) -> None:
-    """Since ZooKeeper 3.6; all of them, or those below a prefix, and none of other sessions."""
+    """Since ZooKeeper 3.6 a session can list its ephemeral nodes, all or those below a prefix."""
     other, raw = server.raw(), server.raw()
     for client in (other, raw):
         client.send(kz.Connect(0, 0, 6000, 0, bytes(16), False).serialize())

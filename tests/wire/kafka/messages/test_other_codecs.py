@@ -1,7 +1,7 @@
-"""Kio and kafka-python, two independent codecs, agree with the table in every version they speak.
+"""Two independent codecs, kio and kafka-python, agree with the table in every version they know.
 
 Random trees are drawn from the table, written, read and written again by the other codec, and read
-back. kafka-python judges the versions that Kafka 4 has dropped (KIP-896) and kio with it.
+back. kafka-python judges the versions that Kafka 4 has dropped (KIP-896), and kio with it.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def spoken_by_kio(key: int) -> list[int]:
 
 
 def assert_same(entity: Any, tree: Any, fields: Fields, version: int) -> None:
-    """Kio's entity has the tree's values in the order of the table."""
+    """Assert that kio's entity has the tree's values in the order of the table."""
     present = [field for field in fields if includes(field.versions, version)]
     for field, other in zip(present, dataclasses.fields(entity), strict=True):
         found, expected = getattr(entity, other.name), tree.get(field.name)
@@ -57,7 +57,7 @@ def assert_same(entity: Any, tree: Any, fields: Fields, version: int) -> None:
 
 
 def plain(value: Any, field: Any) -> Any:
-    """A value of kio's as numbers, strings and bytes."""
+    """Return a value of kio as numbers, strings and bytes."""
     kind = field.metadata.get("kafka_type")
     if isinstance(value, tuple):
         return [plain(one, field) for one in value]
@@ -75,7 +75,7 @@ def plain(value: Any, field: Any) -> Any:
 @pytest.mark.hypothesis
 @pytest.mark.parametrize("key", CODEC_RANGES)
 def test_kio_reads_and_writes_the_same(key: int) -> None:
-    """Requests and responses of all versions that it knows."""
+    """Requests and responses agree in all versions that kio knows."""
 
     @settings(max_examples=examples(2), database=None, deadline=None)
     @given(st.integers(0, 2**32))
@@ -103,7 +103,7 @@ def assert_kio_agrees(random: Random, schema: Any, direction: Direction, version
 
 @functools.cache
 def kafka_python_classes() -> dict[tuple[int, str], Any]:
-    """Its classes of messages, which come from definitions that it has from Kafka."""
+    """Return kafka-python's classes of messages, which come from Kafka's definitions."""
     import kafka.protocol
     from kafka.protocol.api_message import ApiMessage
 
@@ -121,7 +121,7 @@ def _subclasses(cls: Any) -> Iterator[Any]:
 
 
 def built(cls: Any, tree: Mapping[str, Any], fields: Fields, version: int) -> Any:
-    """An object of kafka-python's with its structures."""
+    """Return an object of kafka-python with its inner structures."""
     values: dict[str, Any] = {}
     for field in fields:
         if field.name not in tree:
@@ -146,7 +146,7 @@ DROPPED = [
     if version not in spoken_by_kio(key)
 ]
 UNKNOWN_TO_BOTH = (38, 39, 40, 41, 56)
-"""Delegation tokens and AlterPartition, of which kafka-python knows nothing."""
+"""Keys of delegation tokens and AlterPartition, which kafka-python does not have."""
 
 
 @pytest.mark.hypothesis
@@ -156,7 +156,7 @@ UNKNOWN_TO_BOTH = (38, 39, 40, 41, 56)
 def test_kafka_python_writes_the_same_of_what_was_dropped(
     kafka_python: Any, key: int, version: int
 ) -> None:
-    """Requests and responses."""
+    """Requests and responses are equal byte for byte."""
 
     @settings(max_examples=examples(4), database=None, deadline=None)
     @given(st.integers(0, 2**32))
@@ -173,7 +173,7 @@ def test_kafka_python_writes_the_same_of_what_was_dropped(
 
 
 def test_all_but_a_few_old_versions_are_judged() -> None:
-    """Delegation tokens are laid out as in their version 1, which kio knows."""
+    """Version 0 of the delegation tokens' APIs has the layout of version 1, which kio knows."""
     assert [one for one in DROPPED if one[0] in UNKNOWN_TO_BOTH] == [
         (38, 0), (39, 0), (40, 0), (41, 0), (56, 0), (56, 1),
     ]  # fmt: skip

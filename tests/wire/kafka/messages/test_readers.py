@@ -1,4 +1,4 @@
-"""Readers refuse what is no message; short ways have the same end as long ones."""
+"""Readers refuse malformed messages, and their fast paths give the same results as slow ones."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ from fakekafka.wire.kafka.messages.varints import encoded_varint, tagged_fields,
 DESCRIBE_GROUPS, DELETE_GROUPS, SASL_AUTHENTICATE, LIST_TRANSACTIONS = 15, 42, 36, 66
 COMPACT = 2
 """First flexible version of DeleteGroups, whose request is an array of strings, and of
-SaslAuthenticate, whose request is bytes."""
+SaslAuthenticate, whose request is bytes.
+"""
 
 
 def decoded(key: int, version: int, data: bytes) -> Any:
@@ -38,7 +39,7 @@ def test_a_varint_has_up_to_five_bytes() -> None:
 
 
 def test_tagged_fields_are_found_by_their_tags() -> None:
-    """The last of one tag counts."""
+    """The last of several fields with the same tag counts."""
     data = b"\3" + b"\1\2ab" + b"\x80\1\0" + b"\1\1c"
     assert tagged_fields(data + b"rest", 0) == ({1: b"c", 128: b""}, len(data))
     with pytest.raises(ClientError, match="a field of 9 bytes with 1 remaining"):
@@ -93,7 +94,7 @@ def test_null_is_refused_where_it_is_not_allowed(
 
 
 def test_an_array_of_numbers_fits_in() -> None:
-    """Its elements are wider than a byte."""
+    """The size of an array counts in elements, which are wider than a byte."""
     with pytest.raises(ClientError, match="a field of 32 bytes with 20 remaining"):
         decoded(LIST_TRANSACTIONS, 0, b"\1\5" + bytes(20))
 
@@ -107,18 +108,18 @@ def test_nothing_is_read_beyond_the_end(version: int) -> None:
 
 
 def test_what_follows_a_message_is_not_looked_at() -> None:
-    """As in Kafka, whose parser stops at the last field."""
+    """As in Kafka, the parser stops at the last field."""
     assert decoded(DELETE_GROUPS, 1, bytes(4) + b"more").group_ids == ()
 
 
 def test_unknown_tags_are_passed_over() -> None:
-    """KIP-482: whoever does not know them ignores them."""
+    """KIP-482: a reader ignores tags that it does not know."""
     request = decoded(DESCRIBE_GROUPS, 5, b"\2\2g\1" + b"\2" + b"\5\3xyz" + b"\x80\1\0")
     assert (request.group_ids, request.include_authorized_operations) == (("g",), True)
 
 
 def test_a_tree_has_what_the_version_has() -> None:
-    """And where nobody knows a tag, it goes without."""
+    """The tree has no fields of later versions, and the data after it is not read."""
     found = message(DESCRIBE_GROUPS, "request")
     assert read(found, 2, b"\0\0\0\1\0\1gmore") == ({"groups": ["g"]}, 7)
 

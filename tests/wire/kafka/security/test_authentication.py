@@ -1,4 +1,4 @@
-"""SASL on a connection, frame by frame: who comes in."""
+"""Successful SASL authentication on a connection, frame by frame."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from fakekafka.wire.kafka.security.tokens import unsecured_token
 
 @pytest.mark.parametrize("version", [0, 1, 2])
 async def test_a_user_with_the_right_password_comes_in(make_wire: MakeWire, version: int) -> None:
-    """What it asks from then on is asked by its principal."""
+    """Requests after the authentication carry the user's principal."""
     wire = serving(make_wire)
     client = await wire.connect()
     client.request(API_VERSIONS, 2, 0)
@@ -39,7 +39,7 @@ async def test_a_user_with_the_right_password_comes_in(make_wire: MakeWire, vers
 
 @pytest.mark.parametrize("mechanism", SCRAM)
 async def test_scram_proves_both_sides(make_wire: MakeWire, mechanism: str) -> None:
-    """The broker's last token proves that it knows the credential, too."""
+    """The broker's last token proves that the broker knows the credential, too."""
     wire = serving(make_wire)
     scram = ScramClient(mechanism, "alice", "secret")
     client = await wire.connect()
@@ -52,7 +52,7 @@ async def test_scram_proves_both_sides(make_wire: MakeWire, mechanism: str) -> N
 
 
 async def test_tokens_come_bare_after_a_handshake_of_version_0(make_wire: MakeWire) -> None:
-    """Only their size stands before them, in both directions (KIP-43)."""
+    """Only the size precedes a token, in both directions (KIP-43)."""
     wire = serving(make_wire, kafka_version="0.10", mechanisms=("PLAIN",))
     client = await wire.connect()
     await shake_hands(client, "PLAIN", 0)
@@ -77,7 +77,7 @@ async def test_a_bearer_token_names_the_user_and_the_end_of_its_session(
 
 
 async def test_a_delegation_token_stands_for_its_owner(make_wire: MakeWire) -> None:
-    """It authenticates by SCRAM with its id as the user's name (KIP-48)."""
+    """A client authenticates by SCRAM with the token's id as the user's name (KIP-48)."""
     wire = serving(make_wire)
     scram = ScramClient("SCRAM-SHA-256", "t1", "hmac", extensions=",tokenauth=true")
     client = await wire.connect()
@@ -90,7 +90,7 @@ async def test_a_delegation_token_stands_for_its_owner(make_wire: MakeWire) -> N
 
 
 class SlowLink:
-    """Ten milliseconds each way."""
+    """A link with a latency of ten milliseconds each way."""
 
     def to_broker_s(self, size: int) -> float:
         assert size > 0
@@ -100,7 +100,7 @@ class SlowLink:
 
 
 async def test_a_handshake_is_as_late_as_the_link_is_slow(make_wire: MakeWire) -> None:
-    """Each step of it, and the refusal, which comes before the connection ends."""
+    """Each step of a handshake is late, and so is a refusal, after which the connection ends."""
     wire = serving(make_wire)
     wire.service.link = SlowLink()
     client = await wire.connect()

@@ -30,7 +30,7 @@ CASES = [
 def test_the_first_rule_that_matches_the_whole_name_decides(
     rules: str, name: str, expected: str | None
 ) -> None:
-    """None where no rule matches: the client is not let in."""
+    """If no rule matches, the result is None and the client is refused."""
     assert PrincipalRules(rules).name(name) == expected
 
 

@@ -1,4 +1,4 @@
-"""SASL on a connection, frame by frame: who is refused, and in which words."""
+"""Refused SASL authentication on a connection, frame by frame, and the messages of the errors."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ REFUSED_TOKENS = {
 
 @pytest.mark.parametrize("name", REFUSED_TOKENS)
 async def test_a_bad_token_is_refused(make_wire: MakeWire, name: str) -> None:
-    """SASL_AUTHENTICATION_FAILED in Kafka's words, and the connection ends."""
+    """The error is SASL_AUTHENTICATION_FAILED with Kafka's message, and the connection ends."""
     mechanism, token, text = REFUSED_TOKENS[name]
     wire = serving(make_wire)
     client = await wire.connect()
@@ -99,7 +99,7 @@ async def test_a_bad_token_is_refused(make_wire: MakeWire, name: str) -> None:
 
 
 def _swapped(final: bytes) -> bytes:
-    """Another nonce of the broker's."""
+    """Return a final message with a nonce that differs from the broker's."""
     head, _, rest = final.partition(b",r=")
     _, _, proof = rest.partition(b",p=")
     return head + b",r=clientnonceXYZ,p=" + proof
@@ -114,7 +114,7 @@ def _swapped(final: bytes) -> bytes:
 async def test_a_bad_proof_is_refused(
     make_wire: MakeWire, mechanism: str, password: str, change: Callable[[bytes], bytes]
 ) -> None:
-    """A client is not told what is wrong with it."""
+    """The client is not told what is wrong with its proof."""
     wire = serving(make_wire)
     scram = ScramClient(mechanism, "alice", password)
     client = await wire.connect()
@@ -138,7 +138,7 @@ async def test_a_bad_proof_is_refused(
 async def test_a_proof_over_another_nonce_is_refused_since_3_7_2(
     make_wire: MakeWire, version: str, nonce: str, is_taken: bool
 ) -> None:
-    """CVE-2024-56128: ``ScramSaslServer`` did not look at the nonce of the final message."""
+    """CVE-2024-56128: ``ScramSaslServer`` did not compare the nonce of the final message."""
     wire = serving(make_wire, kafka_version=version)
     scram = ScramClient("SCRAM-SHA-256", "alice", "secret")
     client = await wire.connect()
@@ -168,7 +168,7 @@ REFUSED_BEARERS = {
 
 @pytest.mark.parametrize("name", REFUSED_BEARERS)
 async def test_a_bad_bearer_token_is_refused(make_wire: MakeWire, name: str) -> None:
-    """The client is told as RFC 7628 has it, answers with one byte, and only then it has failed."""
+    """The error comes as in RFC 7628, and authentication fails once the client has answered."""
     wire = serving(make_wire)
     client = await wire.connect()
     await shake_hands(client, "OAUTHBEARER")
@@ -182,7 +182,7 @@ async def test_a_bad_bearer_token_is_refused(make_wire: MakeWire, name: str) -> 
 
 
 async def test_a_bearer_token_without_the_scope_is_refused(make_wire: MakeWire) -> None:
-    """The scopes that are required are named."""
+    """The error names the required scopes."""
     wire = serving(make_wire, required_scope=("kafka", "write"))
     client = await wire.connect()
     await shake_hands(client, "OAUTHBEARER")
@@ -196,7 +196,7 @@ async def test_a_bearer_token_without_the_scope_is_refused(make_wire: MakeWire) 
 async def test_a_mechanism_that_is_not_enabled_is_refused(
     make_wire: MakeWire, mechanism: str, version: int
 ) -> None:
-    """UNSUPPORTED_SASL_MECHANISM with those that are enabled."""
+    """UNSUPPORTED_SASL_MECHANISM is answered with the enabled mechanisms."""
     wire = serving(make_wire, mechanisms=("SCRAM-SHA-256",))
     client = await wire.connect()
     answer = await shake_hands(client, mechanism, version)
@@ -206,7 +206,7 @@ async def test_a_mechanism_that_is_not_enabled_is_refused(
 
 
 async def test_a_request_before_the_handshake_ends_the_connection(make_wire: MakeWire) -> None:
-    """There is no answer: what is not known yet is not parsed."""
+    """A request of an unauthenticated client is not parsed, and gets no answer."""
     wire = serving(make_wire)
     client = await wire.connect()
     client.request(METADATA, 0, 1, topics=())
@@ -215,7 +215,7 @@ async def test_a_request_before_the_handshake_ends_the_connection(make_wire: Mak
 
 
 async def last_answer(make_wire: MakeWire, api_key: int, version: int, **fields: Any) -> Any:
-    """The answer to a request after the handshake, with which the connection ends."""
+    """Return the answer to a request after the handshake, which is followed by a disconnect."""
     wire = serving(make_wire)
     client = await wire.connect()
     await shake_hands(client, "PLAIN")
@@ -227,7 +227,7 @@ async def last_answer(make_wire: MakeWire, api_key: int, version: int, **fields:
 
 
 async def test_a_request_in_place_of_a_token_is_an_illegal_state(make_wire: MakeWire) -> None:
-    """ILLEGAL_SASL_STATE in the words of the request, then the end."""
+    """ILLEGAL_SASL_STATE is answered in the form of the request's API, then the connection ends."""
     answer = await last_answer(make_wire, 32, 1, resources=(), include_synonyms=False)
     assert answer.results == ()
 
@@ -235,7 +235,7 @@ async def test_a_request_in_place_of_a_token_is_an_illegal_state(make_wire: Make
 async def test_a_search_for_a_coordinator_in_place_of_a_token_is_told_so(
     make_wire: MakeWire,
 ) -> None:
-    """In words, too (``FindCoordinatorRequest.getErrorResponse``)."""
+    """The answer has a message, too (``FindCoordinatorRequest.getErrorResponse``)."""
     answer = await last_answer(make_wire, 10, 4, key_type=0, coordinator_keys=("g",))
     (found,) = answer.coordinators
     assert found.error_code == ErrorCode.ILLEGAL_SASL_STATE
@@ -244,7 +244,7 @@ async def test_a_search_for_a_coordinator_in_place_of_a_token_is_told_so(
 
 @pytest.mark.parametrize("frame", [b"\x60\x82\x01\x02", b"", b"\xff" * 40])
 async def test_what_is_no_request_ends_the_connection(make_wire: MakeWire, frame: bytes) -> None:
-    """A bare token of Kerberos, say."""
+    """A bare token of Kerberos is no request, for example."""
     wire = serving(make_wire)
     client = await wire.connect()
     client.send(len(frame).to_bytes(4, "big") + frame)
@@ -255,7 +255,7 @@ async def test_what_is_no_request_ends_the_connection(make_wire: MakeWire, frame
 async def test_a_bad_bare_token_ends_the_connection_without_a_word(
     make_wire: MakeWire, token: bytes
 ) -> None:
-    """Bare tokens have no room for an error."""
+    """An answer to a bare token has no field for an error."""
     wire = serving(make_wire)
     client = await wire.connect()
     await shake_hands(client, "PLAIN", 0)
@@ -264,7 +264,7 @@ async def test_a_bad_bare_token_ends_the_connection_without_a_word(
 
 
 async def test_a_token_that_is_too_large_is_refused(make_wire: MakeWire) -> None:
-    """``sasl.server.max.receive.size`` holds before the client is known."""
+    """``sasl.server.max.receive.size`` limits requests of unauthenticated clients."""
     wire = serving(make_wire, **{"sasl.server.max.receive.size": 100})
     client = await wire.connect()
     await shake_hands(client, "PLAIN")
@@ -273,8 +273,9 @@ async def test_a_token_that_is_too_large_is_refused(make_wire: MakeWire) -> None
 
 
 async def test_before_2_2_a_refusal_does_not_say_in_what_it_happened(make_wire: MakeWire) -> None:
-    """There was no authenticating again from which to tell it (KIP-368), nor were malformed PLAIN
-    tokens told (Kafka: ``PlainSaslServer`` at 1.1.1)."""
+    """Before 2.2 clients could not reauthenticate, so messages do not name that case (KIP-368), nor
+    is a malformed PLAIN token described (Kafka: ``PlainSaslServer`` at 1.1.1).
+    """
     wire = serving(make_wire, kafka_version="1.1")
     client = await wire.connect()
     await shake_hands(client, "PLAIN")
@@ -285,7 +286,7 @@ async def test_before_2_2_a_refusal_does_not_say_in_what_it_happened(make_wire: 
 
 
 async def test_a_refused_client_waits_for_the_answer(make_wire: MakeWire) -> None:
-    """``connection.failed.authentication.delay.ms`` slows who tries passwords (KIP-306)."""
+    """``connection.failed.authentication.delay.ms`` slows down guessing of passwords (KIP-306)."""
     wire = serving(make_wire, **{"connection.failed.authentication.delay.ms": 40})
     client = await wire.connect()
     begun = wire.loop.time()

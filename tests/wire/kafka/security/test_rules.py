@@ -1,4 +1,4 @@
-"""What each request needs: without it Kafka's error comes back and no broker sees the request."""
+"""Rights that each request needs: without them the answer is an error, and no broker sees it."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ REFUSALS = [
 
 @pytest.mark.parametrize("name", NEEDS)
 def test_a_request_goes_on_with_all_its_rights(name: str) -> None:
-    """The broker is the one to answer."""
+    """The request reaches the broker, which answers it."""
     request, rights, _ = NEEDS[name]
     guarded = Guarded(*rights)
     assert guarded.ask(request) is None
@@ -60,7 +60,7 @@ def test_a_request_goes_on_with_all_its_rights(name: str) -> None:
 
 @pytest.mark.parametrize(("name", "missing", "error"), REFUSALS)
 def test_a_request_without_a_right_is_refused(name: str, missing: int, error: str) -> None:
-    """With Kafka's error for the resource, and the broker does not see it."""
+    """The answer is Kafka's error for the resource, and the request does not reach the broker."""
     request, rights, _ = NEEDS[name]
     guarded = Guarded(*rights[:missing], *rights[missing + 1 :])
     empty = data.MetadataResponse((), "c", 1, ()) if name == "Metadata" else None
@@ -75,7 +75,7 @@ def test_a_request_without_a_right_is_refused(name: str, missing: int, error: st
 def test_no_other_right_takes_the_place_of_a_missing_one(
     name: str, missing: int, error: str
 ) -> None:
-    """Whatever else may be done to the same resource, unless it implies the right."""
+    """Other rights to the same resource do not suffice unless they imply the missing right."""
     request, rights, _ = NEEDS[name]
     kind, resource, needed = rights[missing]
     others = tuple(
@@ -89,8 +89,9 @@ def test_no_other_right_takes_the_place_of_a_missing_one(
 
 
 def test_topics_are_deleted_by_id_only_by_those_who_may() -> None:
-    """A topic's name is told only to those who may describe it; unknown ids go on
-    (``KafkaApis.handleDeleteTopicsRequest``)."""
+    """A topic's name is told only to a client that may describe it, and unknown ids are passed on
+    (``KafkaApis.handleDeleteTopicsRequest``).
+    """
     names = {"hidden": "b", "seen": "a", "own": "c"}
     guarded = Guarded((TOPIC, "a", AclOperation.DESCRIBE), (TOPIC, "c", AclOperation.DELETE))
     guarded.backend.ids = {name: uuid_bytes(text_of(key)) for key, name in names.items()}
@@ -112,12 +113,12 @@ def test_topics_are_deleted_by_id_only_by_those_who_may() -> None:
 
 
 def text_of(name: str) -> str:
-    """A topic id."""
+    """Return a topic id."""
     return uuid_text(name.encode().ljust(16, b"."))
 
 
 def test_partitions_of_topics_are_decided_by_themselves() -> None:
-    """The broker gets the allowed ones; the client gets an answer for each."""
+    """The broker gets the allowed partitions, and the client gets an answer for each."""
     request = data.ListOffsetsRequest(
         -1, (data.ListOffsetsPartition(B, -1), data.ListOffsetsPartition(A, -1))
     )
@@ -133,7 +134,7 @@ def test_partitions_of_topics_are_decided_by_themselves() -> None:
 
 
 def test_one_refused_topic_keeps_a_transaction_from_the_others() -> None:
-    """OPERATION_NOT_ATTEMPTED for what would have been allowed."""
+    """Allowed partitions are answered with OPERATION_NOT_ATTEMPTED."""
     request = transactions.AddPartitionsToTxnRequest(
         (transactions.TransactionPartitions("t", 1, 0, (A, B)),)
     )
@@ -146,7 +147,7 @@ def test_one_refused_topic_keeps_a_transaction_from_the_others() -> None:
 
 
 def test_all_topics_are_those_that_may_be_described() -> None:
-    """The others are not there."""
+    """Topics that the client may not describe are left out."""
     guarded = Guarded((TOPIC, "a", AclOperation.READ))
     topics = tuple(data.MetadataTopic(ErrorCode.NONE, name, False, ()) for name in "ab")
     answer = guarded.ask(
@@ -159,7 +160,7 @@ def test_all_topics_are_those_that_may_be_described() -> None:
 
 
 def test_a_topic_by_id_that_may_not_be_described_is_unknown() -> None:
-    """Its name is not told."""
+    """The answer does not tell the topic's name."""
     topic = data.MetadataTopic(ErrorCode.NONE, "b", False, (), "id")
     answer = Guarded().ask(
         data.MetadataRequest((), topic_ids=("id",)), data.MetadataResponse((), "c", 1, (topic,))
@@ -168,7 +169,7 @@ def test_a_topic_by_id_that_may_not_be_described_is_unknown() -> None:
 
 
 def test_a_missing_topic_is_not_created_for_who_may_not() -> None:
-    """TOPIC_AUTHORIZATION_FAILED, though it may be described."""
+    """The answer is TOPIC_AUTHORIZATION_FAILED although the client may describe the topic."""
     request, nothing = data.MetadataRequest(("new",)), data.MetadataResponse((), "c", 1, ())
     answer = Guarded((TOPIC, "new", AclOperation.DESCRIBE)).ask(request, nothing)
     assert errors_in(answer) == {ErrorCode.TOPIC_AUTHORIZATION_FAILED}
@@ -178,7 +179,7 @@ def test_a_missing_topic_is_not_created_for_who_may_not() -> None:
 
 
 def test_a_topic_that_is_there_is_described_to_who_may_not_create_it() -> None:
-    """Though the request permits that it is created, as that of a producer does."""
+    """Such a topic is described even if the request, like a producer's, allows its creation."""
     reader = Guarded((TOPIC, "a", AclOperation.DESCRIBE))
     found = data.MetadataResponse((), "c", 1, (data.MetadataTopic(ErrorCode.NONE, "a", False, ()),))
     answer = reader.ask(data.MetadataRequest(("a",), allow_auto_topic_creation=True), found)
@@ -187,7 +188,7 @@ def test_a_topic_that_is_there_is_described_to_who_may_not_create_it() -> None:
 
 
 def test_the_operations_on_the_cluster_are_told_to_who_may_describe_it() -> None:
-    """Others are told of none (KIP-430)."""
+    """Other clients get an empty set of operations (KIP-430)."""
     request = data.MetadataRequest((), False, include_cluster_authorized_operations=True)
     nothing = data.MetadataResponse((), "c", 1, ())
     assert Guarded().ask(request, nothing).authorized_operations == 0
@@ -197,7 +198,7 @@ def test_the_operations_on_the_cluster_are_told_to_who_may_describe_it() -> None
 
 
 def test_all_committed_offsets_are_those_of_topics_that_may_be_described() -> None:
-    """The others are not there."""
+    """Offsets of topics that the client may not describe are left out."""
     guarded = Guarded((GROUP, "g", AclOperation.DESCRIBE), (TOPIC, "a", AclOperation.READ))
     stored = tuple(groups.CommittedOffset(each, ErrorCode.NONE, 7) for each in (A, B))
     answer = guarded.ask(
@@ -207,7 +208,7 @@ def test_all_committed_offsets_are_those_of_topics_that_may_be_described() -> No
 
 
 def test_offsets_are_deleted_of_topics_that_may_be_read() -> None:
-    """Of the others the answer tells the error (KIP-496)."""
+    """Other topics are answered with an error (KIP-496)."""
     guarded = Guarded(
         (GROUP, "g", AclOperation.DELETE),
         (TOPIC, "a", AclOperation.READ),
@@ -220,7 +221,7 @@ def test_offsets_are_deleted_of_topics_that_may_be_read() -> None:
 
 
 def test_groups_are_described_by_themselves() -> None:
-    """One that is refused is answered beside one that is not, which tells its operations."""
+    """A refused group does not affect an allowed one, whose operations are told."""
     guarded = Guarded((GROUP, "g", AclOperation.READ))
     found = groups.DescribedGroup(ErrorCode.NONE, "g")
     answer = guarded.ask(
@@ -236,7 +237,7 @@ def test_groups_are_described_by_themselves() -> None:
 
 
 def test_groups_are_listed_that_may_be_described() -> None:
-    """Before 2.1 it was all of them or none (KIP-231)."""
+    """Before 2.1 a client could list all groups or none (KIP-231)."""
     listed = tuple(groups.ListedGroup(name, "consumer", "Stable") for name in "gh")
     response = groups.ListGroupsResponse(ErrorCode.NONE, listed)
     right = (GROUP, "g", AclOperation.DESCRIBE)
@@ -247,7 +248,7 @@ def test_groups_are_listed_that_may_be_described() -> None:
 
 
 def test_an_idempotent_producer_needed_a_right_of_its_own_before_2_8() -> None:
-    """IDEMPOTENT_WRITE of the cluster (KIP-679), wherever in the request its batch is."""
+    """IDEMPOTENT_WRITE on the cluster (KIP-679) is needed wherever the batch is in the request."""
     batch = build_batch(
         [Record(0, 0, None, b"x")], producer_id=5, producer_epoch=0, base_sequence=0
     )
@@ -261,7 +262,7 @@ def test_an_idempotent_producer_needed_a_right_of_its_own_before_2_8() -> None:
 
 
 def test_a_transactional_batch_in_a_request_without_an_id_is_refused() -> None:
-    """Nobody can have the right to write in a transaction of no id (``handleProduceRequest``)."""
+    """No right permits a transaction without an id (``handleProduceRequest``)."""
     batch = build_batch(
         [Record(0, 0, None, b"x")],
         producer_id=5,
@@ -281,14 +282,14 @@ def test_a_transactional_batch_in_a_request_without_an_id_is_refused() -> None:
 
 
 def test_a_topic_was_created_by_a_right_to_the_cluster_alone_before_2_0() -> None:
-    """CLUSTER_AUTHORIZATION_FAILED for each topic (KIP-277)."""
+    """CLUSTER_AUTHORIZATION_FAILED is answered for each topic (KIP-277)."""
     request = admin.CreateTopicsRequest((admin.NewTopic("a"),))
     answer = Guarded((TOPIC, "a", AclOperation.CREATE), kafka_version="1.1").ask(request)
     assert errors_in(answer) == {ErrorCode.CLUSTER_AUTHORIZATION_FAILED}
 
 
 def test_a_reader_gets_no_fetch_session() -> None:
-    """What it may read is asked anew at each fetch."""
+    """A consumer's rights are checked at each fetch."""
     guarded = Guarded((TOPIC, "a", AclOperation.READ))
     request = dataclasses.replace(fetch(), session_id=0, session_epoch=0)
     guarded.ask(request)
@@ -297,7 +298,7 @@ def test_a_reader_gets_no_fetch_session() -> None:
 
 
 def test_a_follower_at_broker_0_is_a_follower() -> None:
-    """It keeps its fetch session, and needs a right to the cluster and to no topic."""
+    """A follower keeps its fetch session, and needs a right to the cluster and to no topic."""
     guarded = Guarded((CLUSTER, CLUSTER_NAME, AclOperation.CLUSTER_ACTION))
     request = dataclasses.replace(fetch(0), session_id=7, session_epoch=3)
     assert guarded.ask(request) is None
@@ -305,7 +306,7 @@ def test_a_follower_at_broker_0_is_a_follower() -> None:
 
 
 def test_what_no_one_can_decide_on_is_refused() -> None:
-    """A request without a rule, and any request while the broker has no authorizer yet."""
+    """Requests without a rule are refused, and so are all requests without an authorizer."""
     guarded = Guarded((TOPIC, "a", AclOperation.ALL))
     unknown = RULES.pop(data.ListOffsetsRequest)
     try:
@@ -321,7 +322,7 @@ def test_what_no_one_can_decide_on_is_refused() -> None:
 
 
 def test_every_request_has_a_rule() -> None:
-    """What has none is refused, which would be a surprise."""
+    """A request without a rule would be refused unexpectedly."""
     codec = Codec("3.9")
     missing = set()
     for shape in shapes():
@@ -348,7 +349,7 @@ def test_every_request_has_a_rule() -> None:
 def test_a_refused_coordinator_is_named_its_error_since_2_4(
     version: str, api_version: int, text: str | None
 ) -> None:
-    """``FindCoordinatorRequest.getErrorResponse``; version 4 leaves it to the client."""
+    """``FindCoordinatorRequest.getErrorResponse``: version 4 leaves the message to the client."""
     guarded = Guarded(kafka_version=version)
     answer = guarded.ask(data.FindCoordinatorRequest(("g",)), api_version=api_version)
     assert answer is not None
@@ -366,7 +367,7 @@ def test_a_refused_coordinator_is_named_its_error_since_2_4(
 def test_a_refused_client_of_offset_fetch_1_is_told_nothing_since_3_5(
     version: str, api_version: int, error: ErrorCode
 ) -> None:
-    """There is no field for it; before, the codec named it at each partition asked for."""
+    """Version 1 has no field for the error; before 3.5 the codec put it into each partition."""
     answer = Guarded(kafka_version=version).ask(
         groups.OffsetFetchRequest("g", (A,)), api_version=api_version
     )

@@ -1,4 +1,4 @@
-"""Sessions that expire, and clients that authenticate again (KIP-368)."""
+"""Sessions that expire, and clients that reauthenticate (KIP-368)."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ def clock() -> Clock:
 
 @pytest.fixture
 def expiring(make_wire: MakeWire, clock: Clock) -> Wire:
-    """A listener whose sessions last for 5 seconds."""
+    """Return a listener whose sessions last for 5 seconds."""
     return serving(make_wire, clock=clock, **{"connections.max.reauth.ms": 5000})
 
 
 async def test_a_session_that_has_expired_ends_with_the_next_request(
     expiring: Wire, clock: Clock
 ) -> None:
-    """Nothing is answered (KIP-368)."""
+    """The request is not answered (KIP-368)."""
     client = await expiring.connect()
     answer = await log_in(client)
     assert answer.session_lifetime.total_seconds() == 5
@@ -52,7 +52,7 @@ async def test_a_session_that_has_expired_ends_with_the_next_request(
 async def test_a_client_may_authenticate_again_before_its_session_ends(
     expiring: Wire, clock: Clock
 ) -> None:
-    """The session then lasts as long again."""
+    """After reauthentication the session lasts for its whole lifetime again."""
     client = await expiring.connect()
     await log_in(client)
     clock.ms += 4000
@@ -67,8 +67,9 @@ async def test_a_client_may_authenticate_again_before_its_session_ends(
 async def test_a_client_authenticates_again_once_a_second_at_most(
     expiring: Wire, clock: Clock, after_ms: int, reaches_broker: bool
 ) -> None:
-    """A handshake that comes sooner is an ordinary request, which the broker refuses
-    (``SaslServerAuthenticator``, KIP-368)."""
+    """An earlier handshake is an ordinary request, which the broker refuses
+    (``SaslServerAuthenticator``, KIP-368).
+    """
     expiring.backend.answer = None
     client = await expiring.connect()
     await log_in(client)
@@ -104,7 +105,7 @@ async def test_a_session_lasts_as_long_as_the_shorter_of_token_and_setting(
 async def test_a_session_ends_with_the_delegation_token_that_it_began_with(
     make_wire: MakeWire, clock: Clock
 ) -> None:
-    """After a minute, though no setting limits sessions."""
+    """The session ends after a minute although no setting limits sessions."""
     wire = serving(make_wire, clock=clock)
     scram = ScramClient("SCRAM-SHA-256", "t1", "hmac", extensions=",tokenauth=true")
     client = await wire.connect()
@@ -121,7 +122,7 @@ async def test_a_session_ends_with_the_delegation_token_that_it_began_with(
 
 
 async def test_another_principal_cannot_take_over_a_session(expiring: Wire) -> None:
-    """Who authenticates again must be who it was."""
+    """A client must reauthenticate as the same principal."""
     client = await expiring.connect()
     await log_in(client)
     answer = await log_in(client, "bob", "hidden")
@@ -143,7 +144,7 @@ async def test_another_mechanism_cannot_take_over_a_session(expiring: Wire) -> N
 
 
 async def test_a_wrong_password_at_the_second_time_ends_the_session(expiring: Wire) -> None:
-    """The refusal names the mechanism's reason as at the first time."""
+    """The refusal has the mechanism's reason, as in the first authentication."""
     client = await expiring.connect()
     await log_in(client)
     answer = await log_in(client, password="x")
@@ -154,7 +155,7 @@ async def test_a_wrong_password_at_the_second_time_ends_the_session(expiring: Wi
 async def test_without_expiring_sessions_a_second_handshake_is_a_request(
     make_wire: MakeWire,
 ) -> None:
-    """The broker's handlers answer it, with ILLEGAL_SASL_STATE."""
+    """The broker's handlers answer the handshake with ILLEGAL_SASL_STATE."""
     wire = serving(make_wire)
     client = await wire.connect()
     await log_in(client)
@@ -166,8 +167,9 @@ async def test_without_expiring_sessions_a_second_handshake_is_a_request(
 async def test_a_token_is_judged_by_the_wall_clock_and_its_session_by_the_clusters(
     make_wire: MakeWire, clock: Clock
 ) -> None:
-    """A process that was stopped for a minute takes a token issued since. The session lasts as long
-    as the token does, and of that no stall is taken off."""
+    """A process that was stopped for a minute accepts a token that was issued meanwhile. The
+    session lasts as long as the token, without a deduction for the stop.
+    """
     wall_clock = Clock()
     wire = serving(make_wire, clock=clock, wall_clock=wall_clock)
     client = await wire.connect()

@@ -1,4 +1,4 @@
-"""Tokens of OAUTHBEARER that are checked against a key set of one's own (JWKS, KIP-768)."""
+"""OAUTHBEARER tokens that are checked against a configured key set (JWKS, KIP-768)."""
 
 from __future__ import annotations
 

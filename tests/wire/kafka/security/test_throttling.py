@@ -1,4 +1,4 @@
-"""What quotas do to requests between the connections and a broker."""
+"""Effects of quotas on requests between the connections and a broker."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class Rig:
 
 
 def test_a_consumer_beyond_its_quota_gets_no_records() -> None:
-    """Since 2.0 (KIP-219), with the time for which it has to wait; then it gets them."""
+    """Since 2.0 (KIP-219) the answer has the throttle time, after which records are sent again."""
     rig = Rig()
     assert len(rig.fetch().partitions) == 1
     refused = rig.fetch(count=2)
@@ -73,7 +73,7 @@ def test_a_consumer_beyond_its_quota_gets_no_records() -> None:
 
 
 def test_what_it_does_not_get_is_not_counted() -> None:
-    """So a smaller fetch may follow at once."""
+    """A smaller fetch may therefore follow at once."""
     rig = Rig()
     assert isinstance(rig.fetch(count=3), Throttled)
     assert not isinstance(rig.fetch(), Throttled)
@@ -81,13 +81,13 @@ def test_what_it_does_not_get_is_not_counted() -> None:
 
 @pytest.mark.parametrize(("session_epoch", "session_id"), [(-1, 0), (0, 0), (1, 7)])
 def test_a_throttled_answer_begins_no_session(session_epoch: int, session_id: int) -> None:
-    """One that there is goes on."""
+    """An existing session continues."""
     answer = Rig().fetch(session_epoch=session_epoch, count=3)
     assert answer.response.session_id == session_id
 
 
 def test_before_2_0_it_got_them() -> None:
-    """At the end of the time for which it had to wait."""
+    """Before 2.0 the records were sent at the end of the throttle time."""
     answer = Rig("1.1").fetch(count=3)
     assert isinstance(answer, Throttled)
     assert answer.is_held_back
@@ -96,7 +96,7 @@ def test_before_2_0_it_got_them() -> None:
 
 
 def test_a_follower_is_never_throttled_as_a_client() -> None:
-    """Its replication has quotas of its own (KIP-73)."""
+    """Replication has quotas of its own (KIP-73)."""
     rig = Rig()
     found = FetchPartitionResponse(ORDERS, ErrorCode.NONE, records=(BATCH,) * 9)
     rig.stub.answer = lambda _: FetchResponse(ErrorCode.NONE, 0, (found,))
@@ -110,7 +110,7 @@ def test_a_follower_is_never_throttled_as_a_client() -> None:
 
 
 def test_an_error_is_told_whatever_was_used() -> None:
-    """A throttled client hears that its session is gone, and does not wait without knowing."""
+    """A throttled client learns at once that its session is gone."""
     rig = Rig()
     rig.fetch(count=3)
     rig.session_id = 0
@@ -125,7 +125,7 @@ def test_an_error_is_told_whatever_was_used() -> None:
 
 
 def test_a_fetch_asks_for_no_more_than_the_quota_allows_at_once() -> None:
-    """The bytes of all windows but one (Kafka: ``getMaxValueInQuotaWindow``)."""
+    """The limit is the bytes of all windows but one (Kafka: ``getMaxValueInQuotaWindow``)."""
     rig = Rig()
     rig.fetch()
     rig.fetch(client_id="other")
@@ -150,7 +150,7 @@ def timed_rig() -> tuple[Rig, ClientQuotas]:
 
 
 def test_a_client_whose_requests_took_too_long_waits() -> None:
-    """Whatever it asks; a consumer gets no records either."""
+    """Every request is throttled, and a consumer gets no records."""
     rig, quotas = timed_rig()
     context = RequestContext(client_id="c", api_version=4)
     answers: list[Any] = []
@@ -168,7 +168,7 @@ def test_a_client_whose_requests_took_too_long_waits() -> None:
     ("version", "waits_ms"), [("3.9", (1000, 10_000)), ("1.1", (1200, 11_000))]
 )
 def test_of_two_quotas_the_longer_wait_holds(version: str, waits_ms: tuple[int, int]) -> None:
-    """Before 2.0 one followed the other (KIP-219)."""
+    """Before 2.0 the two waits followed each other (KIP-219)."""
     rig = Rig(version)
     quotas = ClientQuotas(BrokerConfig())
     quotas.client_changed("c", {"request_percentage": "1", "producer_byte_rate": "1000"})
@@ -184,7 +184,7 @@ def test_of_two_quotas_the_longer_wait_holds(version: str, waits_ms: tuple[int, 
 
 
 def test_a_producer_is_counted_by_all_partitions_of_its_request() -> None:
-    """The bytes of each of them."""
+    """The bytes of all partitions are counted."""
     rig = Rig()
     quotas = ClientQuotas(BrokerConfig())
     quotas.client_changed("c", {"producer_byte_rate": "1000"})
@@ -204,7 +204,7 @@ def test_every_answer_tells_the_throttle_time() -> None:
 
 
 def test_a_timer_counts_from_one_message_to_the_next() -> None:
-    """Only requests of clients, and only those to this broker."""
+    """Only clients' requests to this broker are timed."""
     used: list[tuple[str, int]] = []
     quotas = SimpleNamespace(use_request_time=lambda _, c, ns, __: used.append((c, ns)))
     timer = RequestTimer("broker-1", cast(Any, quotas), lambda: 0)
@@ -219,7 +219,7 @@ def test_a_timer_counts_from_one_message_to_the_next() -> None:
 
 
 class MutationRig:
-    """A client that may make or remove one partition a second, at a broker with small topics."""
+    """A client with a quota of one created or deleted partition a second."""
 
     def __init__(self) -> None:
         self.stub = StubBackend()
@@ -246,7 +246,7 @@ class MutationRig:
 def test_an_old_client_beyond_its_mutation_quota_waits_and_a_newer_one_is_refused(
     api_version: int, second: ErrorCode
 ) -> None:
-    """What both asked for first is done, though it is more than the quota (KIP-599)."""
+    """The first topic of both is created, although it exceeds the quota (KIP-599)."""
     request = admin.CreateTopicsRequest((admin.NewTopic("a", 50, 1), admin.NewTopic("b", 1, 1)))
     answer = MutationRig().ask(request, api_version)
     errors = {topic.name: topic.error for topic in answer.response.topics}
@@ -256,7 +256,7 @@ def test_an_old_client_beyond_its_mutation_quota_waits_and_a_newer_one_is_refuse
 
 
 def test_what_is_only_validated_costs_nothing() -> None:
-    """However much it would be."""
+    """Requests that only validate are free, however many partitions they name."""
     rig = MutationRig()
     asked = admin.CreateTopicsRequest((admin.NewTopic("a", 500, 1),), validate_only=True)
     for _ in range(3):
@@ -267,7 +267,7 @@ def test_what_is_only_validated_costs_nothing() -> None:
 
 
 def test_within_its_quota_a_client_is_not_told_to_wait() -> None:
-    """Eleven seconds' worth may come at once."""
+    """Eleven seconds' worth of partitions may come at once."""
     rig = MutationRig()
     request = admin.CreateTopicsRequest((admin.NewTopic("a", 5, 1), admin.NewTopic("b", 6, 1)))
     assert not isinstance(rig.ask(request, 5), Throttled)
@@ -276,7 +276,7 @@ def test_within_its_quota_a_client_is_not_told_to_wait() -> None:
 
 
 def test_a_client_that_owes_is_refused_everything() -> None:
-    """The broker is not asked, and each topic has the error."""
+    """The request does not reach the broker, and each topic has the error."""
     rig = MutationRig()
     rig.ask(admin.CreateTopicsRequest((admin.NewTopic("a", 50, 1),)), 6)
     before = len(rig.stub.requests)
@@ -291,7 +291,7 @@ def test_a_client_that_owes_is_refused_everything() -> None:
 
 
 def test_a_deleted_topic_costs_its_partitions() -> None:
-    """Two of them each, of which the broker tells."""
+    """Each deleted topic costs two partitions, a number that the broker supplies."""
     rig = MutationRig()
     rig.stub.answer = lambda _: admin.DeleteTopicsResponse(())
     answers: list[Any] = []
@@ -302,7 +302,7 @@ def test_a_deleted_topic_costs_its_partitions() -> None:
 
 
 def test_a_topic_deleted_by_its_id_costs_as_much_as_by_its_name() -> None:
-    """Who owes something is refused with the name; an id that no topic has costs nothing."""
+    """A client above its quota is refused with the topic's name, and unknown ids cost nothing."""
     rig = MutationRig()
     ids = {letter: uuid_text(letter.encode() * 16) for letter in "abcdefgh"}
     rig.stub.ids = {letter: uuid_bytes(ids[letter]) for letter in "abcdefg"}
@@ -320,7 +320,7 @@ def test_a_topic_deleted_by_its_id_costs_as_much_as_by_its_name() -> None:
 
 
 def test_what_is_assigned_by_hand_costs_as_much_as_what_the_broker_places() -> None:
-    """A partition is one, however many replicas it has; of added ones only the new count."""
+    """A partition counts once, whatever its replicas, and only added partitions count."""
     placed = tuple((number, (1, 2, 3)) for number in range(50))
     asked: list[tuple[Any, int]] = [
         (admin.CreateTopicsRequest((admin.NewTopic("a", 50, 3),)), 5),
