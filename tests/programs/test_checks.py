@@ -147,7 +147,7 @@ def test_commits_after_the_work_are_right(simulation: Simulation) -> None:
 
 
 def test_a_note_that_does_not_come_is_told_with_the_last_ones(simulation: Simulation) -> None:
-    """The error shows the last notes, which helps a reader who waits for the wrong one."""
+    """The error shows the last notes, so that a wait for the wrong note is easy to recognize."""
     charge(simulation, 1)
     with pytest.raises(WaitTimeout) as failure:
         simulation.wait_for_note("refunded", timeout_s=1)

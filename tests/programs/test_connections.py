@@ -45,7 +45,7 @@ def now_s() -> float:
 
 
 def test_programs_reach_each_other_by_name(world: World) -> None:
-    """Connecting takes one round trip, and so does a request with its answer."""
+    """Connecting takes a round trip, and so does a request with its answer."""
     world.start(serve, echo, name="server")
 
     async def main() -> tuple[bytes, float, float]:
@@ -241,7 +241,7 @@ def test_the_connections_of_a_killed_program_are_reset(world: World) -> None:
 
 
 def test_a_program_that_ends_closes_its_connections(world: World) -> None:
-    """The peer reads the end of the stream."""
+    """The peer of a program that ends reads the end of the stream."""
 
     async def greet(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         writers.append(writer)
@@ -285,7 +285,7 @@ def test_a_paused_program_leaves_its_connections_open(world: World) -> None:
 
 
 def test_a_server_closes_and_its_port_is_free_again(world: World) -> None:
-    """Two servers cannot have the same port."""
+    """Two servers cannot have the same port, which is free again once its server has closed."""
 
     async def main() -> list[str]:
         told = []

@@ -10,7 +10,7 @@ from fakekafka.tests.support.paths import ROOT
 
 pytestmark = [
     pytest.mark.slow,  # the frameworks take seconds to import
-    pytest.mark.filterwarnings("ignore::DeprecationWarning"),  # pydantic warns kstreams
+    pytest.mark.filterwarnings("ignore::DeprecationWarning"),  # pydantic warns about kstreams
 ]
 
 EXAMPLES = ROOT / "examples" / "programs"

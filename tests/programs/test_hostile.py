@@ -135,7 +135,7 @@ def test_what_would_leave_virtual_time_is_refused(
 
 
 def test_a_program_cannot_run_another_simulation(world: World) -> None:
-    """A program's clocks and random numbers belong to one simulation."""
+    """A program's clocks and random numbers belong to one simulation, so it cannot run another."""
 
     async def main() -> str:
         with pytest.raises(UsageError) as failure:

@@ -183,7 +183,7 @@ def test_what_is_due_in_a_paused_program_waits(world: World) -> None:
 
 
 def test_the_clock_of_a_program_can_be_set(world: World) -> None:
-    """Only the wall clock of the program changes."""
+    """Setting a program's clock changes its wall clock only."""
 
     async def main() -> tuple[float, float]:
         wall_s, monotonic_s = time.time(), time.monotonic()
@@ -295,7 +295,7 @@ def test_sys_exit_ends_a_program(world: World) -> None:
 
 
 def test_what_is_no_async_function_is_refused(world: World) -> None:
-    """The error shows what the function returned instead."""
+    """The error of a function that is not async shows what it returned instead."""
     with pytest.raises(UsageError, match=r"gave 3; the main of a program is an `async def`"):
         world.run(lambda: 3)  # type: ignore[arg-type,return-value]
 
@@ -319,7 +319,7 @@ def test_a_program_cannot_kill_or_pause_itself(world: World) -> None:
 
 
 def test_a_killed_program_keeps_nothing_of_the_simulation(world: World) -> None:
-    """The memory that is kept so that a killed program's code does not run is only its own."""
+    """Only a killed program's own objects are kept, so that none of its code runs."""
 
     async def main() -> None:
         await asyncio.start_server(lambda *_: None, port=1)

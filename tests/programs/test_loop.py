@@ -247,7 +247,7 @@ def test_the_loop_belongs_to_the_simulation(world: World) -> None:
 
 
 def test_each_program_has_a_loop_of_its_own(world: World) -> None:
-    """A loop that runs outside the simulation is the running one again after each turn."""
+    """A loop that runs outside the simulation is current again after each turn of a program."""
 
     async def main() -> Any:
         await asyncio.sleep(1)

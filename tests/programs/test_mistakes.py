@@ -70,7 +70,7 @@ def test_every_file_is_a_mistake_that_is_judged_here() -> None:
 
 @pytest.mark.parametrize("mistake", REPORTS)
 def test_a_test_has_ten_lines_and_is_explained(mistake: str) -> None:
-    """The page shows what differs between the wrong version and the right one."""
+    """The page shows the difference between the wrong version and the right one."""
     found = functions(mistake)
     (test,) = (text for name, text in found.items() if name.startswith("test_"))
     assert len(test.splitlines()) <= LINES + 1

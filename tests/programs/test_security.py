@@ -73,7 +73,7 @@ def test_a_wrong_password_is_refused(simulation: Simulation) -> None:
 
 
 def test_a_simulation_without_security_has_none() -> None:
-    """The error says how to have security."""
+    """The error says how to get a simulation with security."""
     with Simulation(1) as simulation, pytest.raises(UsageError, match="give Simulation a security"):
         _ = simulation.security
 

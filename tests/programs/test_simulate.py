@@ -80,6 +80,6 @@ def test_it_ends_at_its_time() -> None:
 
 @pytest.mark.parametrize("faults", [[print], {"early": print}, {1: "kill"}, {-1: print}])
 def test_faults_have_a_time_and_a_function(faults: Any) -> None:
-    """Anything else is refused before the simulation starts."""
+    """Faults without a time or a function are refused before the simulation starts."""
     with pytest.raises(UsageError, match="fault"):
         fakekafka.simulate(asyncio.sleep, 1, faults=faults)

@@ -139,7 +139,7 @@ def second(monkeypatch):
 
 
 def test_pytest_verifies_tests_with_the_mark(suite: pytest.Pytester) -> None:
-    """A marked test is verified whether it is a program or simulates one; others always pass."""
+    """Tests whose mark asks for it are verified, and others pass in spite of a difference."""
     result = run(suite, SUITE)
     result.assert_outcomes(passed=4, failed=1)
     text = "\n".join(result.outlines)

@@ -11,7 +11,7 @@ from fakekafka.protocol.declaring.deprecation import deprecated
 
 
 def test_the_line_of_the_caller_is_told() -> None:
-    """The warning names the caller's line, and the old name still returns the new one's value."""
+    """The warning names the caller's line, and the old name still has the value of the new name."""
     change = AssignmentChange(7, "lost", 1, ())
     program = compile("\nfound = change.at_ms", "program.py", "exec")
     names: dict[str, Any] = {"change": change}

@@ -144,7 +144,7 @@ def test_a_leadership_under_another_version_is_the_same_otherwise(is_recovering:
 
 
 def test_a_message_crosses_to_a_process_that_has_made_none_yet() -> None:
-    """A process of a batch can receive a message before it has created one itself."""
+    """A process of a batch can unpickle a message of a class before it has created one itself."""
     begin = "import pickle, sys\nfrom fakekafka.protocol.values import LeaderAndIsr\n"
     made = "LeaderAndIsr(1, 0, (1, 2), 7)"
     sent = _printed(f"{begin}print(pickle.dumps({made}).hex())")

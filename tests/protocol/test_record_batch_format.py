@@ -362,7 +362,7 @@ def test_a_payload_of_just_the_limit_is_read(codec: int) -> None:
 
 @pytest.mark.parametrize("codec", [1, 2, 3, 4])
 def test_every_cut_of_a_large_payload_is_corrupt(codec: int) -> None:
-    """The code for payloads that may exceed the limit refuses the same as that for small ones."""
+    """Decompression of payloads that may exceed the limit refuses the same as the fast path."""
     payload = compression.compress(codec, zlib.compress(bytes(range(256)) * 9) * 3)
     for end in range(1, len(payload) - 8, 7):
         with pytest.raises(compression.CorruptPayload):

@@ -81,7 +81,7 @@ def test_a_time_too_far_from_the_first_is_malformed() -> None:
 
 
 def test_offsets_of_every_length_are_written() -> None:
-    """Offsets take one, two or three bytes; 64 and 8192 are the first that take one more."""
+    """Offset 64 is the first that takes two bytes, and 8192 the first that takes three."""
     body = bytearray()
     for _ in range(9000):
         write_record(body, Record(0, 0, b"k", None), 0, 0)

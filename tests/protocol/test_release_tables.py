@@ -99,7 +99,7 @@ def test_every_default_of_a_release_passes_its_own_check(version: str) -> None:
 def test_a_default_changes_with_its_release(
     name: str, older: tuple[str, object], newer: tuple[str, object]
 ) -> None:
-    """Defaults changed with KIP-537, KIP-186 and others (docs/kafka/releases.md#defaults)."""
+    """Releases change defaults: KIP-537, KIP-186 and others (docs/kafka/releases.md#defaults)."""
     for version, value in (older, newer):
         assert BrokerConfig(kafka_version=version)[name] == value
 
@@ -133,7 +133,7 @@ def test_what_a_release_does_not_have_is_as_in_the_next_that_does() -> None:
 
 
 def test_another_name_of_a_release_is_that_release() -> None:
-    """Kafka's documents call these releases 0.10.1 and 0.11."""
+    """The releases 0.10 and 0.11.0 are also called 0.10.1 and 0.11, as in Kafka's documents."""
     assert behaviour("0.10.1").kafka_version == "0.10"
     assert BrokerConfig(kafka_version="0.11").kafka_version == "0.11.0"
     assert release_ranges("0.10.1") == release_ranges("0.10")

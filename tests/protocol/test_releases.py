@@ -62,7 +62,7 @@ def test_changes_of_a_flag_are_in_the_order_of_releases() -> None:
 
 
 def test_flags_of_one_source_change_together() -> None:
-    """A KIP or an issue came with one release, so all of its flags change in the same one."""
+    """A KIP or an issue came with one release, in which all of its flags change."""
     releases: dict[str, set[str]] = {}
     for flag in FLAGS:
         for change in flag.changes:

@@ -166,7 +166,7 @@ def test_brokers_of_every_version_are_read(version: int) -> None:
 
 
 def test_ipv6_hosts_survive() -> None:
-    """IPv6 addresses are written in brackets."""
+    """IPv6 addresses are written in brackets, and read back."""
     broker = BrokerInfo(1, (EndPoint("::1", 9092),))
     payload = znode_payloads.encode_broker(broker, 5)
     assert b"PLAINTEXT://[::1]:9092" in payload
@@ -212,7 +212,7 @@ def test_leadership_carries_the_nodes_version() -> None:
     ],
 )
 def test_config_changes_of_both_versions_are_read(payload: bytes, path: str) -> None:
-    """CP-201: notifications of both versions are read."""
+    """CP-201: notifications of configuration changes are read in both versions."""
     assert znode_payloads.decode_config_change(payload) == path
 
 
@@ -235,7 +235,7 @@ MALFORMED: list[tuple[Callable[[bytes | None], Any], bytes | None]] = [
 def test_malformed_payloads_are_refused(
     decode: Callable[[bytes | None], Any], payload: bytes | None
 ) -> None:
-    """Payloads that Kafka refuses are refused."""
+    """Malformed payloads are refused if Kafka refuses them, too."""
     with pytest.raises(ValueError, match=r"malformed|Expecting"):
         decode(payload)
 

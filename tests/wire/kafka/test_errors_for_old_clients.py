@@ -74,7 +74,7 @@ def deleted(error: ErrorCode) -> admin.DeleteTopicsResponse:
 def test_an_error_from_before_its_version(
     key: int, answer: Callable[[ErrorCode], object], error: ErrorCode, told: ErrorCode, newest: int
 ) -> None:
-    """Clients up to the newest such version get an older error, and later ones the error itself."""
+    """Clients up to the newest old version get an older error, and later ones the error itself."""
     for version in range(newest + 1):
         assert encoded(key, version, answer(error)) == encoded(key, version, answer(told))
     assert encoded(key, newest + 1, answer(error)) != encoded(key, newest + 1, answer(told))

@@ -63,7 +63,7 @@ async def test_partitions_are_handed_out_one_by_one_and_answered_together(
     "records", [[PACKED], [batch(b"x" * 1000, 10, 1)] * 3, [batch(b"x" * 100_000, 10)] * 3], ids=len
 )
 async def test_other_requests_stay_whole(wire: Wire, records: list[bytes]) -> None:
-    """Requests of one partition, of few bytes, or of few or uncompressed records are not split."""
+    """A request of one partition, few bytes, or few and uncompressed records is not split."""
     client = await wire.connect()
     client.send(produce("t", records, 7))
     await wire.until(lambda: wire.backend.requests)

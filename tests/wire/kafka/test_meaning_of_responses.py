@@ -243,7 +243,7 @@ def test_a_partition_with_hundreds_of_replicas_is_written_too(version: int) -> N
 
 
 def test_a_created_topic_tells_its_configuration() -> None:
-    """Its entries are the broker's, or else those of the request; without any the list is empty."""
+    """The entries are the broker's, or else those of the request; the list is never null."""
     entry = admin.ConfigEntry("x", "1", 5, read_only=True, is_sensitive=True)
     for topic, told in (
         (admin.TopicResult("a", NONE, config=(("y", "2"),), config_entries=(entry,)), (5, "x")),

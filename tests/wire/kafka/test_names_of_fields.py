@@ -1,4 +1,4 @@
-"""The attributes of the actors' messages that Kafka's fields map to, found by altering each.
+"""Kafka's fields and the attributes they become, found by altering each field in turn.
 
 ``names_of_fields.txt`` has a line for each message. A pair ``topics.name=topic`` says that the
 field becomes the attribute, or is made of it; ``-`` stands for nothing. A pair is left out where

@@ -34,7 +34,7 @@ def answer(port: int, key: int, version: int, body: bytes) -> str:
 
 @pytest.mark.parametrize("kafka_version", RECORDED)
 def test_a_broker_answers_as_the_real_one(kafka_version: str) -> None:
-    """The requests are UpdateFeatures, AlterReplicaLogDirs and those between brokers."""
+    """The requests are UpdateFeatures, AlterReplicaLogDirs and requests between brokers."""
     config = {"log.dirs": "a,b"}
     with Cluster(1, kafka_version=kafka_version, config=config) as cluster:
         port = cluster.broker(1).port

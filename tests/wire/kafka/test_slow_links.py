@@ -146,7 +146,7 @@ def test_the_broker_still_handles_one_request_of_a_connection_at_a_time(
 
 
 def test_a_delay_that_is_injected_is_the_brokers_own(simulation: Simulation) -> None:
-    """An injected delay applies to one request after the other."""
+    """An injected delay applies to each request in turn."""
     simulation.network.latency(50)
     simulation.inject("Metadata", delay_ms=30, times=3)
     client = VirtualClient(simulation)

@@ -159,7 +159,7 @@ def test_a_transaction_is_whole_on_every_server(ensemble: Ensemble, client: Any)
 def test_without_a_quorum_nobody_serves_and_the_session_waits(
     ensemble: Ensemble, client: Any
 ) -> None:
-    """One server of three is no quorum, and two are one again."""
+    """One server of three is no quorum, and two are."""
     client.create("/e", ephemeral=True)
     session = client.client_id
     for server_id in ensemble.followers():

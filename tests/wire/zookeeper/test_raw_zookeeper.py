@@ -213,7 +213,7 @@ def test_a_killed_server_cuts_its_connections_and_refuses_new_ones(server: Ensem
 
 
 def test_refused_credentials_end_the_connection(server: Ensemble) -> None:
-    """The scheme is unknown, or the server was told to refuse the credentials."""
+    """Credentials are refused if their scheme is unknown, or if the server is told to do so."""
     raw = server.raw()
     raw.connect()
     raw.call(kz.Auth(0, "magic", "abracadabra"), -4)

@@ -79,7 +79,7 @@ def test_a_watch_that_fired_is_used_up(
 
 
 def test_a_new_session_has_no_watches() -> None:
-    """Watches of every kind are gone."""
+    """Watches of every kind end with their session."""
     watches = armed()
     watches.clear()
     assert watches.rearm_request(7) is None

@@ -184,7 +184,7 @@ def test_an_oversized_request_costs_the_connection(single: ZkNetwork) -> None:
 
 
 def test_a_transaction_is_as_large_as_its_operations_together(single: ZkNetwork) -> None:
-    """The limit ``jute.maxbuffer`` applies to packets."""
+    """The limit ``jute.maxbuffer`` applies to the whole packet of a transaction."""
     single.config = ZooKeeperConfig(max_packet_bytes=100)
     single.kill(1)
     single.start(1)

@@ -187,7 +187,7 @@ def test_observers_do_not_decide(voter: Voter) -> None:
 
 
 def test_a_late_joiner_follows_the_leader_in_place_even_with_a_better_history(voter: Voter) -> None:
-    """Leader 1 of round 7 has less than server 2, but a quorum and its own word confirm it."""
+    """Leader 1 has less history than server 2, but a quorum and the leader itself confirm it."""
     voter.hear(3, Vote(1, 5, 1), round_=7, state=FOLLOWING)
     assert voter.elected == []
     voter.hear(1, Vote(1, 5, 1), round_=7, state=LEADING)

@@ -188,7 +188,7 @@ def test_an_isolated_leader_commits_nothing(trio: ZkNetwork) -> None:
 
 
 def test_what_only_the_leader_has_logged_is_not_committed(trio: ZkNetwork) -> None:
-    """Such a write is not committed together with an earlier one, which a quorum has."""
+    """The write is not committed together with an earlier write that a quorum has."""
     client = trio.client_at(3)
     proposed: list[int] = []
 

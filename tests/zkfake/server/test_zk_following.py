@@ -153,7 +153,7 @@ def test_a_proposal_is_written_down_before_it_is_acknowledged(network: ZkNetwork
 
 
 def test_a_leader_that_does_not_answer_is_asked_ever_more_seldom(network: ZkNetwork) -> None:
-    """The follower retries after 50 ms, then doubles the delay up to one second, eight times."""
+    """The follower asks eight times; the delay starts at 50 ms and doubles up to one second."""
     leader = LeaderByHand(network)
     begun_us = network.now_us
     asked_ms = [0]
@@ -207,7 +207,7 @@ def test_what_comes_on_another_link_is_ignored(network: ZkNetwork, leader: Leade
 def test_a_leader_that_is_not_leading_yet_is_asked_again(
     network: ZkNetwork, leader: LeaderByHand
 ) -> None:
-    """The leader closes the link, but the follower had not begun to synchronize."""
+    """The leader closes the link, and the follower retries, as it had not begun to synchronize."""
     network.deliver("zk-3", "zk-1", LinkClosed(leader.link_id))
     assert leader.is_followed
     network.run_for(50)

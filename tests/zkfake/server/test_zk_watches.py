@@ -1,4 +1,4 @@
-"""Watches at a server: which sessions are told of a change, and how often."""
+"""Watches at a server: which sessions are notified of a change, and how often."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def watched() -> Watched:
 
 
 def test_every_session_that_watches_a_node_is_told(watched: Watched) -> None:
-    """Sessions are told in the order in which they set watches (``WatchManager.triggerWatch``)."""
+    """Sessions are notified in the order of their watches (``WatchManager.triggerWatch``)."""
     for session in (THEIRS, MINE):
         watched.watches.add_data(session, "/a/b")
     watched.write(SetDataRequest("/a/b", b"new"))
@@ -59,7 +59,7 @@ def test_every_session_that_watches_a_node_is_told(watched: Watched) -> None:
 
 
 def test_a_session_with_both_watches_is_told_of_a_deletion_once(watched: Watched) -> None:
-    """``WatchManager.triggerWatch`` leaves out sessions that were told by the data watch."""
+    """``WatchManager.triggerWatch`` leaves out sessions that the data watch has notified."""
     watched.watches.add_data(MINE, "/a/b")
     watched.watches.add_children(MINE, "/a/b")
     watched.watches.add_children(THEIRS, "/a/b")
@@ -140,7 +140,7 @@ def test_what_a_session_watched_is_forgotten_when_it_has_fired(watched: Watched)
 
 
 def test_a_watch_of_the_other_kind_outlives_the_first(watched: Watched) -> None:
-    """The other watch ends with its session."""
+    """A child watch outlives the data watch of its node, and ends with its session."""
     watched.watches.add_data(MINE, "/a")
     watched.watches.add_children(MINE, "/a")
     watched.write(SetDataRequest("/a", b"1"))

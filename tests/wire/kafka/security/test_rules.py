@@ -179,7 +179,7 @@ def test_a_missing_topic_is_not_created_for_who_may_not() -> None:
 
 
 def test_a_topic_that_is_there_is_described_to_who_may_not_create_it() -> None:
-    """Such a topic is described even if the request, like a producer's, allows its creation."""
+    """An existing topic is described even if the request, as a producer's does, allows creation."""
     reader = Guarded((TOPIC, "a", AclOperation.DESCRIBE))
     found = data.MetadataResponse((), "c", 1, (data.MetadataTopic(ErrorCode.NONE, "a", False, ()),))
     answer = reader.ask(data.MetadataRequest(("a",), allow_auto_topic_creation=True), found)
@@ -221,7 +221,7 @@ def test_offsets_are_deleted_of_topics_that_may_be_read() -> None:
 
 
 def test_groups_are_described_by_themselves() -> None:
-    """A refused group does not affect an allowed one, whose operations are told."""
+    """A refused group does not affect an allowed group, whose operations are sent."""
     guarded = Guarded((GROUP, "g", AclOperation.READ))
     found = groups.DescribedGroup(ErrorCode.NONE, "g")
     answer = guarded.ask(
