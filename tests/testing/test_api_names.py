@@ -1,4 +1,4 @@
-"""APIs by the names that users write."""
+"""Names of APIs as users write them."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ WITHOUT_MESSAGE = {
     "DescribeCluster",
     "IncrementalAlterConfigs",
 }
-"""The codec answers some of them itself, and turns the others into messages of another name."""
+"""APIs that the codec answers itself or turns into messages of another name."""
 
 
 @pytest.mark.parametrize("name", sorted(API_NAMES[key] for key in CODEC_RANGES))
 def test_what_a_client_asks_can_be_named(name: str) -> None:
-    """So it can be asked for by ``ask``, and errors can be injected into it."""
+    """Every API of the codec has a request class, for ``ask`` and for injected errors."""
     if name not in WITHOUT_MESSAGE:
         assert request_type(name).__name__ == f"{name}Request"

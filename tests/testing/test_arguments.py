@@ -1,4 +1,4 @@
-"""Wrong types and values are refused where they were given, by name, and reach no broker."""
+"""Arguments of wrong types and values are refused by name where given, and reach no broker."""
 
 from __future__ import annotations
 
@@ -210,7 +210,7 @@ def test_no_simulation_is_made_of_it(options: dict[str, Any], text: str) -> None
 
 @pytest.mark.parametrize("kind", [Cluster, Simulation])
 def test_a_mistyped_topic_or_partition_is_told_at_once(kind: type[Any]) -> None:
-    """Producing through the API creates nothing; that is for clients with auto-creation."""
+    """An unknown topic or partition is refused at once: the API never auto-creates topics."""
     with kind(brokers=1, topics={"orders": 2}) as cluster:
         for use in (
             lambda topic, number: cluster.produce(topic, "x", partition=number),
@@ -233,7 +233,7 @@ def test_without_brokers_nobody_can_tell_of_a_partition() -> None:
 
 
 def test_what_brokers_have_not_heard_of_yet_is_waited_for() -> None:
-    """ZooKeeper has the topic, and the controller has not heard of it."""
+    """``produce`` waits for a topic in ZooKeeper that the controller has not learned of yet."""
     with Simulation(brokers=1) as simulation:
         network = simulation.network
         network.hold(lambda delivery: type(delivery.message).__name__ == "WatchEvent")
@@ -256,7 +256,7 @@ def test_a_modelled_client_has_a_name_of_its_own(simulated: Simulation) -> None:
 
 
 def test_a_topic_that_gets_no_leader_is_told_with_the_likely_reason() -> None:
-    """The controller gives up first, and its answer is heard."""
+    """The error for a topic without a leader is the controller's own, with the likely reason."""
     with Simulation(2, trace=False) as simulation:
         simulation.broker(2).kill()
         simulation.run_until(lambda: simulation.controller.id == 1)
@@ -266,7 +266,7 @@ def test_a_topic_that_gets_no_leader_is_told_with_the_likely_reason() -> None:
 
 
 def test_a_flag_of_the_release_can_be_replaced() -> None:
-    """The brokers and the plan go by the same flags."""
+    """Brokers and the simulation use the same replaced behaviour flags."""
     flags = behaviour("2.8", truncation="leader_epoch")
     with Simulation(brokers=1, kafka_version="2.8", behaviour=flags) as simulation:
         assert simulation.behaviour is flags
@@ -274,7 +274,7 @@ def test_a_flag_of_the_release_can_be_replaced() -> None:
 
 
 def test_costs_are_in_force_from_the_first_message() -> None:
-    """The start of the cluster takes the time that ZooKeeper needs."""
+    """Costs apply from the start of the cluster, which takes longer with a slow ZooKeeper."""
     costs = Costs(zookeeper_request_ms=5)
     with Simulation(brokers=1, costs=costs) as slow, Simulation(brokers=1) as fast:
         assert slow.costs is costs

@@ -1,4 +1,4 @@
-"""Tests that are programs: `async def` with the mark `kafka_program`, in suites of their own."""
+"""``async def`` tests with the mark ``kafka_program``, run in suites of their own."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def test_without_await(kafka_simulation):
 
 
 def test_an_async_test_runs_in_virtual_time(suite: pytest.Pytester) -> None:
-    """With its fixtures and parameters; tests that are no coroutines are as ever."""
+    """Async tests take fixtures and parameters and run in virtual time, beside other tests."""
     result = run(suite, SUITE)
     result.assert_outcomes(passed=3, failed=1)
     text = "\n".join(result.outlines)
@@ -43,7 +43,7 @@ def test_an_async_test_runs_in_virtual_time(suite: pytest.Pytester) -> None:
 
 
 def test_the_command_line_asks_for_many_seeds(suite: pytest.Pytester) -> None:
-    """Of tests with the mark; the command that repeats one names them, too."""
+    """``--kafka-seeds`` repeats marked tests, and the command to reproduce one contains it."""
     result = run(suite, SUITE, "--kafka-seeds", "3")
     result.assert_outcomes(passed=9, failed=3)
     text = "\n".join(result.outlines)
@@ -53,7 +53,7 @@ def test_the_command_line_asks_for_many_seeds(suite: pytest.Pytester) -> None:
 
 
 def test_the_old_name_of_the_option_works_and_is_told(suite: pytest.Pytester) -> None:
-    """It goes two minor releases later; whoever gives both gets what the new one says."""
+    """``--fakekafka-seeds`` still works for two minor releases; ``--kafka-seeds`` overrides it."""
     result = run(suite, SUITE, "--fakekafka-seeds", "2")
     result.assert_outcomes(passed=6, failed=2, warnings=1)
     text = "\n".join(result.outlines)
@@ -64,7 +64,7 @@ def test_the_old_name_of_the_option_works_and_is_told(suite: pytest.Pytester) ->
 
 
 def test_seeds_of_a_mark_win_over_the_command_line(suite: pytest.Pytester) -> None:
-    """As a test's own arguments do."""
+    """Seeds of a mark take precedence over ``--kafka-seeds``, as other arguments of a test do."""
     result = run(
         suite,
         """
@@ -81,7 +81,7 @@ def test_seeds_of_a_mark_win_over_the_command_line(suite: pytest.Pytester) -> No
 
 
 def test_a_test_that_takes_too_long_is_told(suite: pytest.Pytester) -> None:
-    """In virtual seconds, which the mark may give."""
+    """A test that exceeds the mark's ``timeout_s``, in virtual seconds, fails with a message."""
     result = run(
         suite,
         """
@@ -103,7 +103,7 @@ def test_a_test_that_takes_too_long_is_told(suite: pytest.Pytester) -> None:
 def test_a_failure_tells_of_the_hash_seed(
     suite: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, hash_seed: str | None
 ) -> None:
-    """Sets in a program follow it: a command without it may run otherwise."""
+    """A failed program reports PYTHONHASHSEED, as the order of its sets depends on it."""
     if hash_seed is None:
         monkeypatch.delenv("PYTHONHASHSEED", raising=False)
     else:

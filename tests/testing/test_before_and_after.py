@@ -1,4 +1,4 @@
-"""What a cluster says before its start and after its end."""
+"""What a cluster answers before its start and after its stop."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_a_stopped_cluster_says_so(over: Cluster, what: str) -> None:
 
 
 def test_what_is_left_of_a_stopped_cluster(over: Cluster) -> None:
-    """Stopping it again does nothing; what went wrong in it is still known."""
+    """A stopped cluster can be stopped again and still has its ``failures``."""
     over.stop()
     assert over.failures == []
     with pytest.raises(AttributeError, match="'Cluster' object has no attribute 'brokers'"):
@@ -74,7 +74,7 @@ def test_handles_outlive_their_cluster() -> None:
 
 
 def test_a_stopped_cluster_can_be_started_again() -> None:
-    """As a new one: other processes, so other handles, and nothing of before in memory."""
+    """A stopped cluster restarts as a new one, with new handles and empty memory."""
     cluster = stopped()
     with cluster:
         assert cluster.broker(1).is_alive
@@ -124,7 +124,7 @@ def test_a_stopped_simulation_can_be_read_but_not_run(
 
 @pytest.fixture
 def port_in_use() -> Iterator[int]:
-    """A port of 127.0.0.1 that somebody else has."""
+    """Return a port of 127.0.0.1 that another socket listens on."""
     with socket.socket() as holder:
         holder.bind(("127.0.0.1", 0))
         holder.listen()
@@ -132,7 +132,7 @@ def port_in_use() -> Iterator[int]:
 
 
 def test_a_port_in_use_is_an_os_error(port_in_use: int) -> None:
-    """As the documentation says; a usage error, too, with what would be right."""
+    """A port in use raises an OSError, as documented, which is also a UsageError with advice."""
     options: list[dict[str, Any]] = [{"ports": [port_in_use]}, {"zookeeper_ports": [port_in_use]}]
     for fixed in options:
         with pytest.raises(
@@ -147,7 +147,7 @@ def test_a_port_in_use_is_an_os_error(port_in_use: int) -> None:
 def test_a_broker_that_ends_while_its_cluster_stops_keeps_no_port(
     runtime: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A broker that is down keeps its port for its restart: not when the ports are given back."""
+    """A broker that ends while its cluster stops also releases the port kept for its restart."""
     cluster = Cluster(2, runtime=runtime).start()
     ports = [cluster.broker(broker_id).port for broker_id in (1, 2)]
     running = cluster.running
@@ -170,7 +170,7 @@ def test_a_broker_that_ends_while_its_cluster_stops_keeps_no_port(
 
 
 def test_a_call_that_waits_hears_at_once_that_its_cluster_stops() -> None:
-    """It is not the call's time limit that ends it."""
+    """``stop`` ends waiting calls at once with an error, before their own timeouts."""
     cluster = Cluster(2).start()
     controller_id = cluster.controller.id
     assert controller_id is not None
@@ -189,7 +189,7 @@ def test_a_call_that_waits_hears_at_once_that_its_cluster_stops() -> None:
 
 
 def test_a_broker_killed_in_its_shutdown_says_so() -> None:
-    """The outcome that was waited for will not come."""
+    """``shutdown`` raises an error if the broker is killed before its shutdown completes."""
     with Simulation(2, topics={"t": {"assignment": {0: [1, 2]}}}) as simulation:
         simulation.network.isolate(1)
         simulation.runtime.call_later(None, 5_000_000, simulation.running.processes[1].kill)

@@ -1,4 +1,4 @@
-"""Brokers have the ids they are given: from 0, with gaps, in any order."""
+"""Brokers have the ids they are given, including 0, gaps and any order."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ QUICK = {"replica.lag.time.max.ms": 2000, "zookeeper.session.timeout.ms": 3000}
 
 
 def test_ids_from_0_lead_follow_control_and_fail_over() -> None:
-    """Broker 0 is a broker like others: controller, leader, follower, in every view."""
+    """Broker 0 is a broker like any other, as controller, leader, follower and in every view."""
     with Simulation([0, 1, 2], config=QUICK) as simulation:
         simulation.create_topic("orders", assignment={0: [0, 1, 2], 1: [1, 0, 2]})
         assert simulation.broker_ids == (0, 1, 2)
@@ -36,7 +36,7 @@ def test_ids_from_0_lead_follow_control_and_fail_over() -> None:
 
 
 def test_ids_with_gaps_keep_their_order() -> None:
-    """Racks and machines go by the place in the list; the first starts first."""
+    """Racks and machines follow the order of the list of ids, and its first broker starts first."""
     with Simulation([7, 3], racks=["east", "west"], topics={"t": 2}) as simulation:
         assert simulation.controller.id == 7
         assert json.loads(simulation.zookeeper.get("/brokers/ids/7") or b"")["rack"] == "east"
@@ -52,7 +52,7 @@ def test_ids_with_gaps_keep_their_order() -> None:
 
 
 def test_a_number_of_brokers_and_the_list_of_their_ids_are_the_same_cluster() -> None:
-    """Everything random comes out alike."""
+    """``brokers=3`` and ``brokers=[1, 2, 3]`` give the same run for the same seed."""
     with Simulation(3, seed=5, topics={"t": 3}) as counted:
         with Simulation([1, 2, 3], seed=5, topics={"t": 3}) as listed:
             assert counted.fingerprint == listed.fingerprint
@@ -61,7 +61,7 @@ def test_a_number_of_brokers_and_the_list_of_their_ids_are_the_same_cluster() ->
 
 @pytest.mark.slow
 def test_a_cluster_of_chosen_ids_keeps_its_data_and_is_reset(tmp_path: Path) -> None:
-    """Ports, data directory, restart and reset go by the ids."""
+    """Ports, data directories, restart and reset use the chosen ids."""
     ids = [0, 5]
     with Cluster(ids, data_dir=tmp_path, topics={"t": 2}) as cluster:
         ports = [cluster.broker(broker_id).port for broker_id in ids]
@@ -104,7 +104,7 @@ def test_ids_that_no_broker_can_have_are_refused(brokers: Any, message: str) -> 
     "config", [{"broker.id.generation.enable": False}, {"reserved.broker.max.id": 2000}]
 )
 def test_high_ids_need_room_above_the_reserved_ones(config: dict[str, Any]) -> None:
-    """As in Kafka, where higher ids are those that brokers draw."""
+    """As in Kafka, ids above ``reserved.broker.max.id`` are kept for generated ids."""
     with Simulation([1001], config=config) as simulation:
         assert simulation.controller.id == 1001
 
@@ -133,7 +133,7 @@ at_ms = 31000
 
 
 def test_a_scenario_names_the_ids() -> None:
-    """Faults, assignments and conditions of a file go by them."""
+    """Faults, assignments and conditions of a scenario file use the chosen ids."""
     run = ScenarioRun(parse_scenario(SCENARIO, "ids.toml"), seed=1)
     assert run.run().problems == []
 
@@ -159,7 +159,7 @@ def test_a_machine_that_is_not_there_is_refused_with_those_that_are() -> None:
 
 
 def test_records_of_a_leader_whose_id_is_0_are_waited_for() -> None:
-    """0 is an id like any other."""
+    """``wait_for_records`` works with leader id 0."""
     with Simulation([0, 1, 2], config=QUICK, trace=False) as simulation:
         simulation.create_topic("orders", assignment={0: [0, 1, 2]})
         simulation.produce("orders", ["a", "b"])

@@ -1,4 +1,4 @@
-"""The embedded cluster: what its users rely on, on both real-time runtimes and in simulation."""
+"""The embedded cluster on both real-time runtimes and in simulation."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def _has_ipv6() -> Any:
 
 @pytest.fixture(params=["live", "threaded", "simulation"])
 def cluster(request: pytest.FixtureRequest) -> Any:
-    """Three brokers on every runtime."""
+    """Start three brokers on each runtime."""
     if request.param == "simulation":
         made: Simulation | Cluster = Simulation(3, seed=5)
     else:
@@ -85,13 +85,14 @@ def test_a_killed_leader_is_replaced_and_comes_back_as_follower(cluster: Emulate
 
 
 def test_a_controlled_shutdown_moves_leadership_first(cluster: EmulatedCluster) -> None:
-    """CP-132: nothing remains on the leaving broker."""
+    """CP-132: after a controlled shutdown the broker leads no partition and is in no ISR."""
     cluster.create_topic("orders", partitions=3, replication_factor=3)
     leaving = present(cluster.partition("orders", 0).leader)
     assert cluster.broker(leaving).shutdown() is True
     cluster.wait_until(lambda: cluster.controller.id is not None, 60)
     for number in range(3):
-        # Between two controllers the view comes from the brokers' metadata, a moment behind.
+        # While no controller is active, the view comes from the brokers' metadata, which lags a
+        # little.
         partition = partial(cluster.partition, "orders", number)
         cluster.wait_until(lambda: leaving not in partition().isr)  # noqa: B023
         view = cluster.partition("orders", number)
@@ -147,7 +148,7 @@ def test_refusals_carry_kafkas_error(cluster: EmulatedCluster) -> None:
 def test_injected_errors_hit_the_next_requests_only(cluster: EmulatedCluster) -> None:
     cluster.create_topic("orders")
     injection = cluster.inject("Produce", error="NOT_ENOUGH_REPLICAS", times=2)
-    assert cluster.produce("orders", "value") == 0  # retried past both
+    assert cluster.produce("orders", "value") == 0  # retried after both errors
     assert injection.applied == 2
     cluster.inject("produce", error="MESSAGE_TOO_LARGE")
     with pytest.raises(KafkaError, match="MESSAGE_TOO_LARGE"):
@@ -168,7 +169,7 @@ def test_observers_see_every_message_until_they_end(cluster: EmulatedCluster) ->
 
 
 def test_a_preferred_election_brings_leadership_back(cluster: EmulatedCluster) -> None:
-    """CP-120 by the API: L=o again, epoch +1; CP-124: a second time it is not needed."""
+    """CP-120 by the API: L=o again, epoch +1; CP-124: a second election is not needed."""
     cluster.create_topic("orders", assignment={0: [1, 2, 3]})
     cluster.broker(1).shutdown()
     cluster.broker(1).start()
@@ -240,7 +241,7 @@ def test_a_condition_that_never_holds_times_out(cluster: EmulatedCluster) -> Non
 
 @pytest.mark.parametrize("runtime", ["live", "threaded"])
 def test_an_observer_cannot_wait_for_the_cluster_it_runs_in(runtime: str) -> None:
-    """It is told at once; nobody would go on with what it waits for."""
+    """A wait inside an observer is refused at once: the thread it blocks could not end the wait."""
     refusals: list[Any] = []
 
     def act(delivery: Any, waits: Any) -> None:
@@ -286,7 +287,7 @@ def test_an_observer_of_a_simulation_cannot_run_it() -> None:
 
 
 def test_a_broker_that_is_down_cannot_be_paused(cluster: EmulatedCluster) -> None:
-    """It would be paused when it starts again, and nobody would know why it does not."""
+    """A dead broker cannot be paused, as it would be paused unexpectedly after its restart."""
     cluster.broker(3).kill()
     with pytest.raises(UsageError, match="broker-3 is not running; there is nothing to pause"):
         cluster.broker(3).pause()
@@ -338,10 +339,10 @@ def _open_files() -> Any:
 @pytest.mark.slow
 @pytest.mark.timeout(300)
 def test_two_hundred_clusters_leave_nothing_behind() -> None:
-    """Threads and descriptors are where they were, memory within 5 %.
+    """Two hundred clusters leave threads and descriptors as before, and memory within 5 %.
 
     The allocators of Python and of C take a few dozen clusters to settle. After that single
-    readings still vary by 2 %, more on a busy machine; what leaks shows in the least of them.
+    readings still vary by 2 %, more on a busy machine; a leak shows in the smallest reading.
     """
 
     def use() -> None:
@@ -350,7 +351,7 @@ def test_two_hundred_clusters_leave_nothing_behind() -> None:
             cluster.produce("orders", "x")
 
     def readings() -> list[int]:
-        """Resident sizes, one after each of some more clusters."""
+        """Return the resident size in bytes after each of ten more clusters."""
         found = []
         for _ in range(10):
             use()
@@ -372,7 +373,7 @@ def test_two_hundred_clusters_leave_nothing_behind() -> None:
 def test_a_stopped_cluster_gives_the_memory_of_its_records_back_at_once(
     is_on_disk: bool, tmp_path: Path
 ) -> None:
-    """Not when the collector comes by: it counts objects, and batches are few and large."""
+    """``stop`` frees records without the garbage collector, which counts objects and not bytes."""
     import gc
     import tracemalloc
 

@@ -1,4 +1,4 @@
-"""Times of the consumer protocol's groups are within bounds, as a broker checks at its start."""
+"""Bounds on the timeouts of consumer-protocol groups, checked when a broker starts."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SESSION, HEARTBEAT = "session.timeout.ms", "heartbeat.interval.ms"
     ],
 )
 def test_a_time_beyond_its_bounds_is_refused(time: str, bound: str, value: int) -> None:
-    """Kafka: ``GroupCoordinatorConfig``, at 3.9."""
+    """A timeout outside its bounds is refused, as in ``GroupCoordinatorConfig`` of Kafka 3.9."""
     with pytest.raises(UsageError, match=f"{bound}{time} .*it must not be more"):
         cluster_config({f"group.consumer.{bound}{time}": value}, 3, "3.9", test_friendly=False)
 

@@ -1,4 +1,4 @@
-"""A cluster in a program of coroutines."""
+"""Clusters used inside asyncio programs."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ async def _use_cluster_in_coroutine(runtime: str) -> Any:
 def test_a_cluster_can_be_used_inside_a_running_event_loop(
     runtime: str, recwarn: pytest.WarningsRecorder
 ) -> None:
-    """It leaves no coroutine behind that nobody awaited; only its waits hold the loop up."""
+    """A cluster in a running event loop leaves no unawaited coroutine behind."""
     assert asyncio.run(_use_cluster_in_coroutine(runtime)) == [b"value"]
     gc.collect()
     assert [str(warning.message) for warning in recwarn] == []
@@ -60,6 +60,6 @@ async def _coroutine(*_: Any) -> Any:
 def test_a_coroutine_function_is_refused_where_nobody_would_await_it(
     cluster: EmulatedCluster, use: Any
 ) -> None:
-    """A condition that is a coroutine would always hold."""
+    """A coroutine function is refused as a callback: as a condition it would always be true."""
     with pytest.raises(UsageError, match="must be a function that is not a coroutine function"):
         use(cluster)

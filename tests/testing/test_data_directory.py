@@ -1,4 +1,4 @@
-"""A cluster on a data directory comes back with all: topics, records, configurations, ids."""
+"""A restart on a data directory restores topics, records, configurations and ids."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ while True:
 
 
 def consumed(cluster: Cluster, topic: str, count: int) -> list[bytes]:
-    """The first ``count`` records of partition 0, as a real consumer gets them."""
+    """Return the first ``count`` records of partition 0 as a real consumer reads them."""
     consumer = Consumer({"bootstrap.servers": cluster.bootstrap_servers, "group.id": "g"})
     consumer.assign([TopicPartition(topic, 0, 0)])
     values: list[bytes] = []
@@ -63,7 +63,7 @@ def consumed(cluster: Cluster, topic: str, count: int) -> list[bytes]:
 
 
 def topics(cluster: Cluster) -> list[str]:
-    """All but that of the committed offsets, which consumers have created."""
+    """Return all topics except the offsets topic, which consumers create."""
     return [topic for topic in cluster.topics() if topic != "__consumer_offsets"]
 
 
@@ -75,7 +75,7 @@ def produce(cluster: Cluster, topic: str, values: list[bytes]) -> None:
 
 
 def run_and_kill(path: Path, zookeepers: int, start: int, runtime: str) -> int:
-    """Let a child's cluster acknowledge some records, then kill it; the last number of them."""
+    """Kill a child's cluster under load; return the number of the last acknowledged record."""
     command = [sys.executable, "-c", CHILD, str(path), str(zookeepers), str(start), runtime]
     child = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     assert child.stdout is not None
@@ -98,7 +98,7 @@ def run_and_kill(path: Path, zookeepers: int, start: int, runtime: str) -> int:
 def test_a_killed_cluster_comes_back_with_all_that_was_acknowledged(
     tmp_path: Path, zookeepers: int, runtime: str
 ) -> None:
-    """Killed three times with kill -9 under load; a topic of each round is there at the end."""
+    """A cluster killed with kill -9 under load, three times, keeps all that it acknowledged."""
     start = 0
     starts = []
     for _ in range(3):
@@ -121,10 +121,10 @@ def test_a_killed_cluster_comes_back_with_all_that_was_acknowledged(
 @pytest.mark.parametrize("runtime", ["live", "threaded"])
 @pytest.mark.parametrize("zookeepers", [1, 3])
 def test_a_stopped_cluster_comes_back_whole(tmp_path: Path, runtime: str, zookeepers: int) -> None:
-    """Topics, partitions, configurations, ids and records; the controller's epoch goes on."""
+    """A restart keeps topics, configurations, ids and records; the controller epoch continues."""
 
-    # A busy machine may hold the threads up for longer than the usual second, which makes another
-    # controller.
+    # On a busy machine threads may stall for longer than the usual timeout of one second, after
+    # which another controller is elected.
     config = {"zookeeper.session.timeout.ms": 18_000}
 
     def make(**arguments: Any) -> Cluster:
@@ -171,7 +171,7 @@ def test_a_stopped_cluster_comes_back_whole(tmp_path: Path, runtime: str, zookee
 
 @pytest.mark.clients
 def test_producer_ids_are_not_given_out_twice(tmp_path: Path) -> None:
-    """An idempotent producer of the second life is none of the first."""
+    """After a restart an idempotent producer gets a producer id that was never allocated before."""
     ids = []
     for _ in range(3):
         with Cluster(brokers=1, data_dir=tmp_path, topics={"orders": 1}) as cluster:
@@ -196,7 +196,7 @@ def _key(topic: str) -> Any:
 
 
 def test_a_start_does_not_wait_for_sessions_of_the_former_process(tmp_path: Path) -> None:
-    """Nobody can come back for them, whatever their timeout."""
+    """A start does not wait for old sessions to time out, as their clients are gone."""
     config = {"zookeeper.session.timeout.ms": 30_000}
     with Cluster(brokers=3, data_dir=tmp_path, topics={"t": 3}, config=config):
         pass
@@ -207,7 +207,7 @@ def test_a_start_does_not_wait_for_sessions_of_the_former_process(tmp_path: Path
 
 
 def test_a_cluster_may_come_back_with_fewer_brokers(tmp_path: Path) -> None:
-    """Partitions of which no replica is left are offline; the start does not wait for them."""
+    """Partitions without a remaining replica are offline; the start does not wait for them."""
     with Cluster(brokers=3, data_dir=tmp_path) as cluster:
         cluster.create_topic("t", assignment={0: [3], 1: [1]})
         cluster.create_topic("u", assignment={0: [3, 1]})
@@ -234,7 +234,7 @@ def test_a_deletion_that_waits_for_a_broker_ends_after_the_restart(tmp_path: Pat
 
 
 def test_brokers_and_servers_restart_within_a_process_as_ever(tmp_path: Path) -> None:
-    """ZooKeeper's server goes on with its journal; living sessions stay."""
+    """Within a process, a restarted ZooKeeper server reuses its journal and sessions stay alive."""
     with Cluster(brokers=2, data_dir=tmp_path, topics={"t": 1}) as cluster:
         server = cluster.zookeeper.server(1)
         server.kill()
@@ -257,7 +257,7 @@ def test_the_same_cluster_may_be_started_again(tmp_path: Path) -> None:
 
 
 def test_a_cluster_whose_brokers_were_shut_down_comes_back(tmp_path: Path) -> None:
-    """No session is left then; the start waits for the topics all the same."""
+    """A start waits for its topics even if a clean shutdown left no sessions."""
     with Cluster(brokers=2, data_dir=tmp_path, topics={"t": 20}) as cluster:
         for broker_id in (1, 2):
             cluster.broker(broker_id).shutdown()
@@ -267,7 +267,7 @@ def test_a_cluster_whose_brokers_were_shut_down_comes_back(tmp_path: Path) -> No
 
 
 def test_an_unreadable_directory_is_refused_and_left_alone(tmp_path: Path) -> None:
-    """The message names the file; nothing is left running."""
+    """An unreadable data directory is refused with the file's name and left unchanged."""
     path = tmp_path / "zookeeper-1" / "snapshot"
     path.parent.mkdir()
     path.write_bytes(b"something else")
@@ -278,7 +278,7 @@ def test_an_unreadable_directory_is_refused_and_left_alone(tmp_path: Path) -> No
 
 
 def test_a_log_directory_names_its_broker_and_cluster(tmp_path: Path) -> None:
-    """``meta.properties`` is written at the first start and stays (docs/kafka/log.md#files)."""
+    """``meta.properties`` is written only at the first start (docs/kafka/log.md#files)."""
     path = tmp_path / "broker-1" / "meta.properties"
     with Cluster(brokers=1, data_dir=tmp_path) as cluster:
         client = Producer({"bootstrap.servers": cluster.bootstrap_servers})
@@ -291,7 +291,7 @@ def test_a_log_directory_names_its_broker_and_cluster(tmp_path: Path) -> None:
 
 
 def test_the_log_directory_of_another_broker_is_refused(tmp_path: Path) -> None:
-    """CP-194: a broker does not start on it, and leaves it as it is."""
+    """CP-194: a broker refuses the log directory of another broker or cluster, unchanged."""
     with Cluster(brokers=2, data_dir=tmp_path):
         pass
     (tmp_path / "broker-1").rename(tmp_path / "mine")
@@ -309,7 +309,7 @@ def test_the_log_directory_of_another_broker_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_directory_in_use_is_refused(tmp_path: Path) -> None:
-    """The cluster that has it goes on undisturbed."""
+    """A data directory in use is refused, and the cluster that uses it is not disturbed."""
     with Cluster(brokers=1, data_dir=tmp_path, topics={"t": 1}) as cluster:
         with pytest.raises(UsageError, match="zookeeper-1 is in use by another cluster"):
             Cluster(brokers=1, data_dir=tmp_path).start()
@@ -324,8 +324,9 @@ def test_a_cluster_in_memory_has_no_journal() -> None:
 
 
 def test_a_stop_writes_the_high_watermarks_of_all_replicas(tmp_path: Path) -> None:
-    """As a clean shutdown does. A follower of 0.10 cuts its log there at its start,
-    and would cut everything without; a broker that is down writes nothing more."""
+    """A stop writes the high watermarks of live brokers, as a clean shutdown does. A follower of
+    0.10 truncates to its checkpoint at its start, so it would lose everything without one.
+    """
     with Cluster(3, data_dir=tmp_path, kafka_version="0.10", topics={"orders": 1}) as cluster:
         cluster.broker(3).kill()
         cluster.wait_until(lambda: len(cluster.partition("orders", 0).isr) == 2)

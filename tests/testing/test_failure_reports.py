@@ -1,4 +1,4 @@
-"""What a failed test tells about its cluster, and what fails a test."""
+"""What the report of a failed test says about its cluster, and what fails a test."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ PLUGIN = "fakekafka.testing.pytest_plugin"
 
 @pytest.fixture
 def suite(pytester: pytest.Pytester) -> pytest.Pytester:
-    """A directory for a suite; the plugin is loaded by hand, as in the project's own tests."""
+    """Return a directory for a suite, whose plugin is loaded by hand as in this project."""
     pytester.makeini("[pytest]\naddopts = -p no:cacheprovider -p no:fakekafka\n")
     return pytester
 

@@ -1,4 +1,4 @@
-"""A forked child has a copy of a cluster without its threads: every use of it is refused there."""
+"""A forked child has a cluster's memory but not its threads, so every use there is refused."""
 
 from __future__ import annotations
 
@@ -66,12 +66,12 @@ _SOME: dict[str, tuple[Any, ...]] = {
     "wait_for_records": ("t", 1),
     "wait_until": (lambda: True,),
 }
-"""Arguments with which a method that needs some would be called."""
+"""Arguments for the methods that require some."""
 
 _READABLE = {
     Cluster: {
         "behaviour",
-        "bootstrap_servers",  # for the child's own clients
+        "bootstrap_servers",  # for clients that the child creates
         "bootstrap_servers_of",
         "broker",
         "broker_ids",
@@ -85,7 +85,7 @@ _READABLE = {
         "running",
         "runtime",
         "security",  # certificates and passwords, for clients too
-        "stop",  # does nothing
+        "stop",  # has no effect
         "zookeeper",
         "zookeepers",
     },
@@ -95,11 +95,11 @@ _READABLE = {
     ZooKeeperServerHandle: set(),
     NetworkHandle: set(),
 }
-"""What still answers: facts that do not change, and ways to handles that are refused themselves."""
+"""Attributes that work in a child: constants, and handles whose own uses are refused."""
 
 
 def _uses(of: object) -> dict[str, Callable[[], object]]:
-    """Every public attribute of an object, each as something to do."""
+    """Return, per public attribute of an object, a function that uses the attribute."""
     uses: dict[str, Callable[[], object]] = {}
     for name in dir(type(of)):
         if name.startswith("_") or name in _READABLE[type(of)]:
@@ -120,10 +120,10 @@ def _uses(of: object) -> dict[str, Callable[[], object]]:
 
 
 def _in_child(function: Callable[[], str]) -> str:
-    """What a function gives in a forked child."""
+    """Return the result of a function called in a forked child."""
     readable, writable = os.pipe()
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)  # of forking with threads
+        warnings.simplefilter("ignore", DeprecationWarning)  # about forking with threads
         child = os.fork()
     if child == 0:
         try:
@@ -139,7 +139,7 @@ def _in_child(function: Callable[[], str]) -> str:
 
 @pytest.mark.parametrize("runtime", ["live", "threaded"])
 def test_every_call_of_a_cluster_and_its_handles_is_refused(runtime: str) -> None:
-    """Its addresses can be read, for clients of the child's own; stopping it does nothing."""
+    """In a forked child only addresses can be read, for its clients; ``stop`` has no effect."""
     with Cluster(brokers=1, topics={"t": 1}, runtime=runtime) as cluster:
         handles: list[Any] = [cluster, cluster.broker(1), cluster.controller]
         handles += [cluster.zookeeper, cluster.zookeeper.server(1), cluster.network]
@@ -169,7 +169,7 @@ def test_every_call_of_a_cluster_and_its_handles_is_refused(runtime: str) -> Non
 
 
 def test_a_simulation_goes_on_in_a_child_as_it_would_have_in_its_parent() -> None:
-    """It has no threads to lose: both copies run on alike."""
+    """A forked simulation runs identically in child and parent, as it has no threads to lose."""
     with Simulation(1, topics={"t": 1}, seed=3) as simulation:
 
         def run_on() -> str:

@@ -1,4 +1,4 @@
-"""Brokers with ``broker.id=-1`` generate their ids as they start, and keep them on their disks."""
+"""Brokers with ``broker.id=-1`` generate their ids at the start and keep them on their disks."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def simulated(brokers: int = 3, **options: Any) -> Simulation:
 
 @pytest.mark.parametrize("version", VERSIONS)
 def test_generated_ids_lead_follow_and_are_kept(version: str) -> None:
-    """CP-194: 1001 on, by the version of ``/brokers/seqid``; a restart finds them on the disk."""
+    """CP-194: ids start at 1001, by the version of ``/brokers/seqid``; restarts keep them."""
     with simulated(kafka_version=version, topics={"t": 3}) as simulation:
         assert simulation.broker_ids == (1001, 1002, 1003)
         assert simulation.zookeeper.children("/brokers/ids") == ["1001", "1002", "1003"]
@@ -46,7 +46,7 @@ def test_generated_ids_lead_follow_and_are_kept(version: str) -> None:
 
 
 def test_the_highest_configured_id_bounds_the_generated_ones() -> None:
-    """The next one after ``reserved.broker.max.id``; configured ids may not exceed it."""
+    """Generated ids start above ``reserved.broker.max.id``; configured ids may not exceed it."""
     with simulated(2, config={"reserved.broker.max.id": 5}) as simulation:
         assert simulation.broker_ids == (6, 7)
     with pytest.raises(UsageError, match=r"broker id 6 is above reserved.broker.max.id, 5"):
@@ -54,7 +54,7 @@ def test_the_highest_configured_id_bounds_the_generated_ones() -> None:
 
 
 def test_equal_seeds_give_equal_runs() -> None:
-    """Ids come from ZooKeeper in the order in which it is asked."""
+    """Generated ids are deterministic: ZooKeeper allocates them in the order of the requests."""
     runs = [Simulation(3, seed=4, config=GENERATED) for _ in range(2)]
     assert runs[0].fingerprint == runs[1].fingerprint
     assert runs[0]._header()["reproduce"] == "Simulation(brokers=3, seed=4)"
@@ -62,7 +62,7 @@ def test_equal_seeds_give_equal_runs() -> None:
 
 @pytest.mark.parametrize("version", VERSIONS)
 def test_a_broker_on_a_new_disk_is_another_broker(version: str) -> None:
-    """Its id was on the old one."""
+    """A broker with a new disk generates a new id, as the old one was stored on the old disk."""
     with simulated(kafka_version=version) as simulation:
         broker = simulation.broker(1002)
         broker.kill()
@@ -76,7 +76,9 @@ def test_a_broker_on_a_new_disk_is_another_broker(version: str) -> None:
 
 @pytest.mark.parametrize(("version", "then"), [("0.10", 1005), ("2.8", 1005), ("3.9", 1004)])
 def test_who_dies_before_it_is_registered_generates_again(version: str, then: int) -> None:
-    """``meta.properties`` is written after the registration; since 3.7 before the logs load."""
+    """A broker killed before ``meta.properties`` is written generates its id again. The file is
+    written after the registration; since 3.7, before the logs load.
+    """
     with simulated(kafka_version=version) as simulation:
         broker, process = simulation.broker(1002), simulation.processes[1002]
         broker.kill()
@@ -99,7 +101,7 @@ def test_who_dies_before_it_is_registered_generates_again(version: str, then: in
 
 @pytest.mark.parametrize("end", ["kill", "power_off", "shutdown"])
 def test_a_broker_that_ends_before_it_knows_its_id(end: str) -> None:
-    """Nothing of it is left; it can be started again."""
+    """A broker stopped before it knows its id leaves nothing behind and can be started again."""
     with simulated() as simulation:
         broker = simulation.broker(1003)
         broker.kill()
@@ -120,7 +122,7 @@ def test_a_broker_that_ends_before_it_knows_its_id(end: str) -> None:
 
 
 def test_without_zookeeper_no_id_is_found() -> None:
-    """The start ends as that of any broker."""
+    """A broker that cannot reach ZooKeeper for an id fails to start like any other broker."""
     with simulated() as simulation:
         broker = simulation.broker(1003)
         broker.kill()
@@ -132,7 +134,7 @@ def test_without_zookeeper_no_id_is_found() -> None:
 
 
 def test_two_brokers_on_the_disk_of_one() -> None:
-    """The second does not start: the first one's registration is there."""
+    """A second broker with the id of a registered one on its disk does not start."""
     with simulated() as simulation:
         broker = simulation.broker(1003)
         broker.kill()
@@ -145,7 +147,7 @@ def test_two_brokers_on_the_disk_of_one() -> None:
 
 
 def test_a_generated_id_is_no_configuration() -> None:
-    """Who describes the broker sees -1, as ``KafkaServer`` sets a field and no value."""
+    """DescribeConfigs returns -1: ``KafkaServer`` sets a field and not the configuration value."""
     with simulated(1) as simulation:
         resource = ConfigResource(BROKER_RESOURCE, "1001")
         request = DescribeConfigsRequest(((resource, ("broker.id",)),))
@@ -167,13 +169,13 @@ def test_a_generated_id_is_no_configuration() -> None:
     ],
 )
 def test_contradictions_are_refused(make: Callable[[], object], message: str) -> None:
-    """Ids are given or generated."""
+    """Configurations that both give ids and generate them are refused."""
     with pytest.raises(UsageError, match=message):
         make()
 
 
 def test_a_scenario_names_its_brokers() -> None:
-    """Its faults name brokers before any runs."""
+    """A scenario cannot use generated ids, as its faults name brokers before any runs."""
     text = 'name = "ids"\n[cluster]\nbrokers = 2\n[cluster.config]\n"broker.id" = -1\n'
     with pytest.raises(ScenarioError, match=r"broker.id must be left out: name the ids with"):
         parse_scenario(text, "ids.toml")
@@ -182,7 +184,7 @@ def test_a_scenario_names_its_brokers() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("runtime", ["live", "threaded"])
 def test_generated_ids_live_in_data_directories(tmp_path: Path, runtime: str) -> None:
-    """The n-th broker's directory is ``broker-n``; what it names counts, however it came there."""
+    """The n-th broker's directory is ``broker-n``; the id in its ``meta.properties`` counts."""
     options: dict[str, Any] = {"data_dir": tmp_path, "runtime": runtime, "topics": {"t": 2}}
     for _ in range(2):
         with Cluster(2, config=GENERATED, **options) as cluster:
@@ -202,7 +204,7 @@ def test_generated_ids_live_in_data_directories(tmp_path: Path, runtime: str) ->
 
 @pytest.mark.slow
 def test_who_has_an_id_on_its_disk_generates_none(tmp_path: Path) -> None:
-    """As when ``broker.id`` is taken out of the settings of a broker that has run."""
+    """A broker with an id on its disk keeps it, as after ``broker.id`` left its settings."""
     with Cluster(2, data_dir=tmp_path, topics={"t": 1}) as cluster:
         cluster.produce("t", b"kept")
     with Cluster(3, config=GENERATED, data_dir=tmp_path) as cluster:

@@ -1,4 +1,4 @@
-"""``group`` and ``wait_for_group``: consumer groups as a test sees them."""
+"""The handles ``group`` and ``wait_for_group``."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def test_a_group_that_nobody_knows_is_dead(simulation: Simulation) -> None:
 
 
 def test_a_stable_group_tells_who_reads_what_and_how_far(simulation: Simulation) -> None:
-    """Offsets and lag are those of the coordinator and the leaders."""
+    """A group view has the members' assignments, the coordinator's offsets and the leaders' lag."""
     for number in range(3):
         simulation.produce("t", ["a", "b"], partition=number)
     first = simulation.group_consumer("g", ["t"], name="first", auto_commit_interval_ms=500)
@@ -78,7 +78,7 @@ def test_a_member_with_senseless_settings_is_refused(
 
 
 def test_the_repr_of_a_group_tells_what_matters() -> None:
-    """State, generation, who reads what, and how far behind."""
+    """The repr of a group shows its state, generation, assignments and lag."""
     members = (
         GroupMemberView("till-1f", "till", None, (T[0], T[2])),
         GroupMemberView("x-2e", "x", "static", ()),

@@ -1,4 +1,4 @@
-"""The bound for what records take: what goes, what stays, and that nobody fails for it."""
+"""The bound on the memory of records: what is deleted, what stays, and that no client fails."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def filled(simulation: Simulation, topic: str, records: int, size: int = 10_000)
 
 
 def test_the_oldest_records_of_the_largest_partition_go() -> None:
-    """Whole segments from the start of the log, at every replica alike; the small one stays."""
+    """Whole segments are deleted from the largest partition's start, equally at every replica."""
     with Simulation(brokers=3, topics={"large": 1, "small": 1}) as simulation:
         bound = MemoryBound(simulation.running, 2 * MEGABYTE)
         for _ in range(30):
@@ -56,7 +56,7 @@ def test_the_oldest_records_of_the_largest_partition_go() -> None:
         assert 0 < start < 600
         kept = simulation.records("large", 0)
         assert [record.offset for record in kept] == [*range(start, 600)]
-        assert len(kept) * 10_000 > 1.8 * MEGABYTE - 300_000  # no more went than had to
+        assert len(kept) * 10_000 > 1.8 * MEGABYTE - 300_000  # no more was deleted than necessary
         assert len({simulation.log_bytes("large", 0, replica) for replica in view.replicas}) == 1
         assert [record.offset for record in simulation.records("small", 0)] == [*range(30)]
         assert [record.offset for record in simulation.consume("large", 0, start)][-1] == 599
@@ -80,7 +80,7 @@ def test_what_is_told_is_what_went() -> None:
 
 
 def test_compacted_topics_lose_nothing() -> None:
-    """Every key stays, as in the internal topics."""
+    """The memory bound deletes nothing from compacted topics, such as the internal ones."""
     with Simulation(brokers=1) as simulation:
         for policy in ("compact", "compact,delete"):
             topic = policy.replace(",", "-")
@@ -95,7 +95,7 @@ def test_compacted_topics_lose_nothing() -> None:
 
 
 def test_records_that_no_follower_has_yet_stay() -> None:
-    """Nothing above the high watermark goes, however much there is."""
+    """The memory bound deletes nothing above the high watermark, however large the log is."""
     with Simulation(brokers=3, topics={"large": 1}) as simulation:
         leader = simulation.wait_for_leader("large")
         others = [broker for broker in (1, 2, 3) if broker != leader]
@@ -116,7 +116,7 @@ PARTITIONS = st.lists(st.lists(st.integers(1, 50), min_size=0, max_size=6), min_
 
 @given(PARTITIONS, st.integers(0, 400))
 def test_no_more_goes_than_has_to(partitions: list[list[int]], bytes_max: int) -> None:
-    """Below the bound nothing goes; else the oldest segments, until it fits or none may go."""
+    """Only the oldest segments are deleted, until the rest fits or no more may be deleted."""
     led = {}
     for number, sizes in enumerate(partitions):
         name = TopicPartition("t", number)
@@ -142,7 +142,7 @@ def test_no_more_goes_than_has_to(partitions: list[list[int]], bytes_max: int) -
 @pytest.mark.slow
 @pytest.mark.parametrize("runtime", ["live", "threaded"])
 def test_producers_go_on_while_the_oldest_records_go(runtime: str) -> None:
-    """An idempotent producer and one in a transaction; who reads sees the newest records whole."""
+    """Producers never fail while old records are deleted, and readers get whole records."""
     confluent_kafka = pytest.importorskip("confluent_kafka")
     with Cluster(3, memory="4M", topics={"large": 2, "small": 1}, runtime=runtime) as cluster:
         told: list[Deleted] = []

@@ -1,4 +1,4 @@
-"""Functions of the user's that raise: told by name and ended; the cluster goes on."""
+"""A user's function that raises is reported by name and removed; the cluster continues."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from fakekafka import Cluster, Simulation
 
 
 class BrokenError(Exception):
-    """What the user's function raises."""
+    """Raised by the user's function."""
 
 
 def broken(_delivery: Any) -> bool:
@@ -23,7 +23,7 @@ def test_a_cluster_goes_on_and_keeps_the_error(
     runtime: Any, way: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     with Cluster(1, runtime=runtime, topics={"orders": 1}) as cluster:
-        caplog.set_level(logging.CRITICAL)  # the traceback is not for here
+        caplog.set_level(logging.CRITICAL)  # hides the traceback
         cluster.produce("orders", b"before")
         end = cluster.observe(broken) if way == "observe" else None
         if way == "hold":
@@ -35,13 +35,13 @@ def test_a_cluster_goes_on_and_keeps_the_error(
             (f"{kind} broken", BrokenError)
         ]
         if end is not None:
-            end()  # nothing is left to end, and that is no mistake
+            end()  # ending an observer that was already removed is not an error
         cluster.network.release()
 
 
 @pytest.mark.parametrize("way", ["observe", "hold"])
 def test_a_simulation_raises_the_error_and_loses_no_message(way: str) -> None:
-    """At the call under way, which would have gone on for long; the time is that of the event."""
+    """A simulation raises an observer's error from the running call, at the time of the event."""
     with Simulation(1, topics={"orders": 1}, trace=False) as simulation:
         before_ms = simulation.now_ms
         if way == "observe":

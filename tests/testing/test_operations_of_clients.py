@@ -1,4 +1,4 @@
-"""Every message that an operation of a client causes carries the number of that operation."""
+"""Every message caused by a client's operation carries the operation's number."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ CONFIG = {"transaction.state.log.num.partitions": 1, "offsets.topic.num.partitio
 
 
 def operations(events: list[Event], client: str) -> list[tuple[str, str, str | None]]:
-    """Name, outcome and text of each ended operation of a client."""
+    """Return name, outcome and text of each ended operation of a client."""
     return [
         (event.type or "", event.kind, event.why)
         for event in events
@@ -61,8 +61,9 @@ def transactions() -> list[Event]:
 
 
 def test_each_step_of_a_transaction_is_an_operation() -> None:
-    """What a transactional producer does is named, with the outcome; the marker that the commit
-    writes at the partition's leader carries the commit's number."""
+    """Each call of a transactional producer is a named operation with its outcome; requests that
+    the call causes carry its number.
+    """
     events = transactions()
     ended = operations(events, "shop")
     assert [(name, outcome) for name, outcome, _ in ended] == [
@@ -85,7 +86,7 @@ def test_each_step_of_a_transaction_is_an_operation() -> None:
 
 
 def test_what_a_test_does_beside_an_operation_is_no_part_of_it() -> None:
-    """A coroutine that parks leaves the cause of what its caller does next as it was."""
+    """A fault beside a parked operation is not caused by the operation."""
     with Simulation(3, config=CONFIG, topics={"orders": 1}) as simulation:
         producer = simulation.transactional_producer("shop", name="shop")
         producer.start_task(producer.init_transactions())
@@ -98,7 +99,7 @@ def test_what_a_test_does_beside_an_operation_is_no_part_of_it() -> None:
 
 
 def test_a_recorded_run_of_coordinated_clients_is_the_run_without_a_recording() -> None:
-    """Operations change nothing: the outline of the run is the same."""
+    """Recording operations does not change a run: its outline stays the same."""
     outlines = []
     for recorder in (Recorder(), Fingerprint()):
         with Simulation(3, config=CONFIG, topics={"orders": 2}, recorder=recorder) as simulation:
@@ -112,8 +113,9 @@ def test_a_recorded_run_of_coordinated_clients_is_the_run_without_a_recording() 
 
 @pytest.mark.parametrize("protocol", ["classic", "consumer"])
 def test_what_a_member_asks_its_group_belongs_to_operations(protocol: str) -> None:
-    """Joining, heartbeats, commits and leaving; with both protocols nothing that the member asks
-    its coordinator is left out."""
+    """With both protocols, every request of a member to its coordinator belongs to an operation:
+    joining, heartbeats, commits and leaving.
+    """
     config = {**CONFIG, "group.coordinator.rebalance.protocols": "classic,consumer"}
     if protocol == "classic":
         del config["group.coordinator.rebalance.protocols"]
@@ -140,7 +142,7 @@ def test_what_a_member_asks_its_group_belongs_to_operations(protocol: str) -> No
 
 
 def test_why_a_member_joined_again_goes_on_behind_its_operation() -> None:
-    """No application asked for a second join: its causes lead to the member that came."""
+    """The causes of a member's second join lead past its own operations to the new member."""
     with Simulation(3, config=CONFIG, topics={"orders": 2}) as simulation:
         first = simulation.group_consumer("readers", ["orders"], name="first")
         simulation.run_until(lambda: len(first.owned) == 2, 60_000)
@@ -155,7 +157,7 @@ def test_why_a_member_joined_again_goes_on_behind_its_operation() -> None:
 
 
 def test_a_request_over_tcp_is_an_operation_of_its_connection() -> None:
-    """From the arrival of the request to the answer, its error in words; ``op`` finds it all."""
+    """A TCP request is an operation from its arrival to its response; ``op`` finds it."""
     with Cluster(2, topics={"orders": 1}, trace=20_000) as cluster:
         gateway = TcpGateway(cluster.running.runtime, "3.9")
         answers: list[object] = []
@@ -198,7 +200,7 @@ def test_a_request_to_a_broker_that_is_down_fails_as_an_operation() -> None:
 
 
 def test_the_errors_of_an_answer_are_named_with_what_they_are_about() -> None:
-    """At most three, each once; none is None."""
+    """At most three errors of a response are listed, each once; NONE is not listed."""
     partitions = tuple(
         (TopicPartition("t", number), ErrorCode.NOT_COORDINATOR) for number in range(5)
     )

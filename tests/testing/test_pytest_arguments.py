@@ -1,4 +1,4 @@
-"""Where the fixtures of the pytest plugin get their arguments: marks, ini file, conftest, seeds."""
+"""Sources of the pytest fixtures' arguments: marks, ini file, conftest and seeds."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_marks_of_module_class_and_test_add_up_and_the_nearest_wins(suite: pytes
 
 
 def test_a_module_may_name_what_only_some_of_its_tests_can_use(suite: pytest.Pytester) -> None:
-    """A cluster has no seed; a test's own mark is held to what its fixture takes."""
+    """A module's mark may have arguments that some fixtures do not take; a test's own may not."""
     result = run(
         suite,
         """
@@ -92,7 +92,7 @@ kafka_config =
 
 
 def test_the_ini_file_shapes_every_cluster_of_the_session(suite: pytest.Pytester) -> None:
-    """A conftest's ``kafka_arguments`` wins over it, and a mark over both."""
+    """Arguments of the ini file yield to a conftest's ``kafka_arguments``, and both to a mark."""
     suite.makeini(INI)
     suite.makeconftest(
         """

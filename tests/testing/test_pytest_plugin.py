@@ -1,4 +1,4 @@
-"""The fixtures of the pytest plugin, in test suites of their own."""
+"""The fixtures of the pytest plugin, run in test suites of their own."""
 
 from __future__ import annotations
 
@@ -248,7 +248,7 @@ def test_a_passing_test_without_recording_says_nothing(suite: pytest.Pytester) -
 
 
 def test_a_trace_that_cannot_be_kept_is_told_in_the_report(suite: pytest.Pytester) -> None:
-    """A file stands where the directory should be; the tests after it still run."""
+    """A trace that cannot be saved is reported, and the next tests still run."""
     (suite.path / ".fakekafka-traces").write_text("in the way")
     result = run(suite, SIMULATED + "\ndef test_next():\n    pass\n")
     result.assert_outcomes(failed=1, passed=1)

@@ -1,4 +1,4 @@
-"""Clusters for a class, a module and the session, and clusters that the tests make themselves."""
+"""Clusters of class, module and session scope, and clusters created by the tests themselves."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_a_class_a_module_and_the_session_have_a_cluster_each(suite: pytest.Pyte
 def test_a_failed_test_tells_of_every_cluster_that_a_fixture_gave_it(
     suite: pytest.Pytester,
 ) -> None:
-    """Also of a fixture of one's own, of any scope, that another fixture uses."""
+    """The report covers clusters of users' fixtures, of any scope, even used indirectly."""
     result = run(
         suite,
         """
@@ -109,7 +109,7 @@ def test_a_cluster_that_a_test_makes_is_watched_when_it_asks(suite: pytest.Pytes
 
 
 def test_a_failure_before_a_test_is_not_told_of_it(suite: pytest.Pytester) -> None:
-    """What an observer raised in one test of a class fails that test, and not the next one."""
+    """An observer's error fails the test in which it was raised, and not the next of the class."""
     result = run(
         suite,
         """
@@ -161,7 +161,7 @@ def test_a_test_that_stops_the_shared_cluster_is_told_so_in_one_line(
 def test_an_option_of_the_ini_file_that_is_misspelt_is_an_error(
     pytester: pytest.Pytester, file: str, text: str, arguments: tuple[str, ...]
 ) -> None:
-    """pytest itself only warns."""
+    """A misspelt ``kafka_`` option of the ini file is an error; pytest itself only warns."""
     (pytester.path / file).write_text(f"{text}\n")
     result = run(pytester, "def test_any(): pass", *PLUGIN, "-p", "no:fakekafka", *arguments)
     assert result.ret == pytest.ExitCode.USAGE_ERROR
@@ -197,7 +197,7 @@ def test_each_worker_of_xdist_shares_a_cluster_of_its_own(suite: pytest.Pytester
 
 
 def test_a_coroutine_takes_the_fixtures(suite: pytest.Pytester) -> None:
-    """As tests, and in fixtures that are coroutines."""
+    """Coroutines take the fixtures, both as tests and as fixtures."""
     result = run(
         suite,
         """

@@ -1,4 +1,4 @@
-"""A recorded run tells every change of state with the event that brought it."""
+"""A recorded run has every change of state with the event that caused it."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ VERSIONS = ("0.10", "1.1", "2.8", "3.9")
 
 
 def changes(simulation: Simulation, since: int = 0) -> list[tuple[str, Any, Any]]:
-    """(path, old, new) of every change since an event."""
+    """Return (path, old, new) of every change since an event."""
     return [change for event in simulation.events if event.seq >= since for change in event.delta]
 
 
 def values(simulation: Simulation, path: str, since: int = 0) -> list[Any]:
-    """What a path changed to, in order; every change begins where the last one ended."""
+    """Return the values of a path in order; each change must start from the previous value."""
     found = [(old, new) for name, old, new in changes(simulation, since) if name == path]
     for (_, ended), (begun, _) in itertools.pairwise(found):
         assert begun == ended
@@ -36,13 +36,13 @@ def values(simulation: Simulation, path: str, since: int = 0) -> list[Any]:
 
 
 def state_now(simulation: Simulation, pattern: str) -> dict[str, Any]:
-    """All that is recorded of the paths that match a pattern."""
+    """Return the recorded state of the paths that match a pattern."""
     return dict(simulation.trace().state_at(simulation.events[-1], pattern=pattern))
 
 
 @pytest.fixture(params=VERSIONS)
 def simulation(request: pytest.FixtureRequest) -> Any:
-    """One partition, led by its first replica, which is not the controller's broker."""
+    """Start a cluster whose partition is led by its first replica, not by the controller."""
     config = {"zookeeper.session.timeout.ms": 6000, "replica.lag.time.max.ms": 1000}
     with Simulation(3, seed=1, kafka_version=request.param, config=config) as running:
         running.create_topic("t", assignment={0: [2, 3]})
@@ -51,7 +51,7 @@ def simulation(request: pytest.FixtureRequest) -> Any:
 
 
 def test_a_failover_in_changes_of_state(simulation: Simulation) -> None:
-    """Session, znodes, partition and replica states, the election, and the new leader's role."""
+    """A failover changes the session, znodes, partition and replica states, leader and role."""
     assert simulation.controller.id != 2
     controller = f"controller-{simulation.controller.id}"
     since = len(simulation.recorder)
@@ -73,7 +73,7 @@ def test_a_failover_in_changes_of_state(simulation: Simulation) -> None:
 
 
 def test_a_record_moves_log_ends_and_then_high_watermarks(simulation: Simulation) -> None:
-    """The leader's log end first, its high watermark once the follower has fetched on."""
+    """Log end offsets rise before high watermarks, the leader's before the follower's."""
     since = len(simulation.recorder)
     simulation.produce("t", b"v", partition=0)
     simulation.run_for(1000)
@@ -93,7 +93,7 @@ def test_a_record_moves_log_ends_and_then_high_watermarks(simulation: Simulation
 
 
 def test_a_proposal_of_an_isr_and_its_commit(simulation: Simulation) -> None:
-    """What the leader asks for is told before what it was given."""
+    """A leader's proposed ISR is recorded before the committed one."""
     since = len(simulation.recorder)
     simulation.broker(3).pause()
     simulation.produce("t", b"v", partition=0, acks=1)
@@ -110,8 +110,9 @@ def test_a_proposal_of_an_isr_and_its_commit(simulation: Simulation) -> None:
 
 
 def test_a_fetcher_truncates_before_it_fetches(simulation: Simulation) -> None:
-    """Whom a follower copies from, in which stage, and where the stage began; of the stage that
-    asks for epochs 3.9 knows only after a leader has said that logs diverge (KIP-595)."""
+    """A fetcher records its leader, its stage and the offset at which the stage began. In 3.9 a
+    follower requests epochs only after a leader has reported diverging logs (KIP-595).
+    """
     follower = simulation.broker(3)
     path = "broker-3/t-0"
     assert values(simulation, f"{path}/fetches_from") == [2]
@@ -127,7 +128,7 @@ def test_a_fetcher_truncates_before_it_fetches(simulation: Simulation) -> None:
     stages = [new for name, new in told if name == f"{path}/fetch_stage" and new is not None]
     assert stages[-1] == "fetching"
     offsets = [new for name, new in told if name == f"{path}/fetch_offset"]
-    assert offsets[-1] in (0, 1)  # in 0.10 a killed broker goes back to its checkpoint
+    assert offsets[-1] in (0, 1)  # in 0.10 a killed broker restarts from its checkpoint
     simulation.broker(2).kill()
     simulation.run_until(lambda: simulation.partition("t", 0).leader == 3, 30_000)
     simulation.run_for(100)
@@ -138,7 +139,7 @@ def test_a_fetcher_truncates_before_it_fetches(simulation: Simulation) -> None:
 def test_a_fetcher_waits_for_a_leader_that_does_not_answer_for_a_partition(
     simulation: Simulation,
 ) -> None:
-    """A partition whose answer is an error is delayed, and fetched from again after that."""
+    """A partition whose fetch returned an error is delayed and then fetched again."""
     since = len(simulation.recorder)
     simulation.inject("Fetch", "UNKNOWN_SERVER_ERROR")
     simulation.run_for(5000)
@@ -147,7 +148,7 @@ def test_a_fetcher_waits_for_a_leader_that_does_not_answer_for_a_partition(
 
 
 def test_the_queue_of_the_controller(simulation: Simulation) -> None:
-    """What waits and what is at work; in the end nothing is."""
+    """The controller's queue and current event are recorded, and both are empty in the end."""
     controller = f"controller-{simulation.controller.id}"
     since = len(simulation.recorder)
     simulation.broker(2).kill()
@@ -166,7 +167,7 @@ def test_the_queue_of_the_controller(simulation: Simulation) -> None:
 
 @pytest.mark.parametrize("version", VERSIONS[1:])
 def test_a_transaction_on_both_sides(version: str) -> None:
-    """Its coordinator's state, producer and partitions, and how the producer sees it."""
+    """A transaction is recorded both by its coordinator and by its producer."""
     with Simulation(1, seed=1, kafka_version=version, topics={"t": 1}) as simulation:
         producer = simulation.transactional_producer("shop")
         task = producer.start_task(write_in_transaction(producer, ("t", 0), b"v", commit=True))
@@ -182,7 +183,7 @@ def test_a_transaction_on_both_sides(version: str) -> None:
 
 
 def test_a_client_keeps_its_last_error(simulation: Simulation) -> None:
-    """Also when it tries again and succeeds."""
+    """A client's last error stays recorded after its retry succeeded."""
     producer = simulation.producer(acks="all", retry_backoff_ms=100)
     simulation.inject("Produce", "NOT_LEADER_OR_FOLLOWER")
     producer.produce(("t", 0), b"v")
@@ -193,7 +194,7 @@ def test_a_client_keeps_its_last_error(simulation: Simulation) -> None:
 
 
 def test_the_order_of_events_does_not_hang_on_who_listens() -> None:
-    """Recorded with its state or by a fingerprint alone, the run is the same."""
+    """A run has the same outline whether its state is recorded or only its fingerprint."""
     outlines = []
     for recorder in (Recorder(), Fingerprint()):
         with Simulation(3, seed=4, recorder=recorder) as simulation:
@@ -207,7 +208,7 @@ def test_the_order_of_events_does_not_hang_on_who_listens() -> None:
 
 @pytest.mark.parametrize("protocol", ["classic", "consumer"])
 def test_a_group_is_recorded_where_it_is_loaded_and_no_more_where_it_was(protocol: str) -> None:
-    """Its coordinator gives the leadership away, and still runs."""
+    """A group's state moves to the new coordinator and is removed at the old, live one."""
     config: dict[str, Any] = {"offsets.topic.num.partitions": 1}
     if protocol == "consumer":
         config |= {"group.coordinator.rebalance.protocols": "classic,consumer"}
@@ -237,7 +238,7 @@ def test_a_log_start_that_a_client_moves_is_recorded_at_once() -> None:
 
 
 def test_nobody_listens_where_nothing_is_recorded() -> None:
-    """Cores are not even asked to tell."""
+    """Without recording, no node has a state listener."""
     with Simulation(1, seed=4, trace=False) as simulation:
         nodes: dict[str, Any] = dict(simulation.runtime.network.nodes)
         assert nodes
@@ -245,9 +246,10 @@ def test_nobody_listens_where_nothing_is_recorded() -> None:
 
 
 def test_the_story_is_read_from_the_state(simulation: Simulation) -> None:
-    """Elections are told when the controller decides, takeovers when the new leader's role
-    changes, and a grown ISR when the first of them has it. That is the leader in 0.10, which tells
-    the controller seconds later, and the controller since 2.7 (KIP-497)."""
+    """A story has elections when the controller decides, takeovers when the new leader's role
+    changes, and a grown ISR when the first of them has it. That is the leader in 0.10, which
+    informs the controller seconds later, and the controller since 2.7 (KIP-497).
+    """
     simulation.broker(2).kill()
     simulation.run_until(lambda: simulation.partition("t", 0).leader == 3, 30_000)
     simulation.broker(2).start()
@@ -270,7 +272,7 @@ def test_the_story_is_read_from_the_state(simulation: Simulation) -> None:
 
 
 def test_every_kind_of_event_is_recorded_by_somebody() -> None:
-    """A kind that no run can have would be a promise that the trace does not keep."""
+    """Every declared kind of event occurs in some run."""
     with Simulation(3, seed=1, config={"zookeeper.session.timeout.ms": 6000}) as simulation:
         simulation.create_topic("t", assignment={0: [2, 3]})
         simulation.network.hold(lambda delivery: delivery.target.machine == "broker-3")
@@ -287,6 +289,6 @@ def test_every_kind_of_event_is_recorded_by_somebody() -> None:
         simulation.broker(2).start()
         simulation.broker(3).pause()
         simulation.run_for(100)
-        # A change that comes after the chunk of its event was packed is an event of its own.
+        # A change that comes after its event's chunk was packed is an event of its own.
         simulation.recorder.state(0, "broker-3/t-0/leader", 2, 99)
         assert {event.kind for event in simulation.events} == set(KINDS)

@@ -1,4 +1,4 @@
-"""What clusters, handles and views look like in a failed assertion or a debugger."""
+"""The reprs of clusters, handles and views, as in a failed assertion or a debugger."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``reset``: the cluster of a test becomes that of the next, whatever the first did to it."""
+"""``reset`` prepares a test's cluster for the next test, whatever the first did to it."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def test_reset_empties_a_cluster_and_revives_its_brokers() -> None:
 def test_reset_puts_failed_log_directories_in_order(
     log_dirs: str, is_alive: bool, runtime: str
 ) -> None:
-    """The broker gets new replicas there again, whether it ran on without them or ended."""
+    """After a reset a broker hosts replicas in its failed log directories again, stopped or not."""
     with Cluster(brokers=2, config={"log.dirs": log_dirs}, runtime=runtime) as cluster:
         cluster.create_topic("a", replication_factor=2)
         cluster.broker(2).fail_log_dir()
@@ -47,7 +47,9 @@ def test_reset_puts_failed_log_directories_in_order(
 
 @pytest.mark.parametrize("runtime", ["live", "threaded"])
 def test_reset_restarts_a_broker_whose_log_directory_was_repaired(runtime: str) -> None:
-    """Its replicas stay offline until then, and their topic could not be deleted."""
+    """``reset`` restarts a broker with a repaired log directory, so that its offline replicas
+    return and their topic can be deleted.
+    """
     with Cluster(brokers=2, config={"log.dirs": "a,b"}, runtime=runtime) as cluster:
         cluster.create_topic("a", partitions=4, replication_factor=2)
         cluster.broker(2).fail_log_dir()
@@ -59,7 +61,7 @@ def test_reset_restarts_a_broker_whose_log_directory_was_repaired(runtime: str) 
 
 
 def test_reset_waits_for_a_deletion_that_the_next_controller_only_finds_in_zookeeper() -> None:
-    """No broker knows the topic any more, and the one elected just now has not read of it yet."""
+    """``reset`` waits for a deletion that only ZooKeeper, and no broker, knows of so far."""
     with Simulation(brokers=3) as simulation:
         simulation.create_topic("orders", replication_factor=3)
         simulation.network.hold(lambda sent: type(sent.message).__name__ == "StopReplicaRequest")
@@ -100,7 +102,7 @@ def test_reset_ends_what_a_test_set_up() -> None:
 
 
 def test_reset_names_a_topic_that_cannot_go(tmp_path: Path) -> None:
-    """Of a former cluster with more brokers: its deletion would wait for the missing one."""
+    """``reset`` refuses a topic that it cannot delete, as a broker with a replica is missing."""
     with Cluster(brokers=2, data_dir=tmp_path) as former:
         former.create_topic("wide", partitions=1, replication_factor=2)
     with (
@@ -112,7 +114,7 @@ def test_reset_names_a_topic_that_cannot_go(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("runtime", ["live", "threaded"])
 def test_reset_takes_dynamic_configurations_of_brokers_back(runtime: str) -> None:
-    """Of one broker and of all; with the next test's topics nothing of them is in force."""
+    """``reset`` removes dynamic configurations of single brokers and of all before it returns."""
     with Cluster(brokers=2, runtime=runtime) as cluster:
         request = AlterConfigsRequest(
             (
@@ -134,7 +136,9 @@ def test_reset_takes_dynamic_configurations_of_brokers_back(runtime: str) -> Non
 
 @pytest.mark.parametrize("runtime", ["live", "threaded"])
 def test_reset_takes_back_what_a_client_could_not_take_back_at_once(runtime: str) -> None:
-    """A pool of threads can be halved at most, and what nobody knows has no effect to be seen."""
+    """``reset`` removes configurations that cannot be undone in one step, or that have no effect: a
+    thread pool can be halved at most, and an unknown name changes nothing.
+    """
     with Cluster(brokers=2, runtime=runtime) as cluster:
         everyone = ConfigResource(BROKER_RESOURCE, "")
         brokers = [present(process.broker) for process in cluster.processes.values()]

@@ -1,4 +1,4 @@
-"""Whatever happened to a cluster, after ``reset`` it answers as a new one."""
+"""After ``reset`` a cluster answers like a new one, whatever its history."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ ACL = Acl(
 
 
 def ask(cluster: Cluster, request: Any, broker: int | None = None) -> Any:
-    """The answer of a broker that lives."""
+    """Return the response of the given broker, or of the first live one."""
     living = [b for b in cluster.broker_ids if cluster.broker(b).is_alive]
     name = f"broker-{living[0] if broker is None else broker}"
 
@@ -70,7 +70,7 @@ def ask(cluster: Cluster, request: Any, broker: int | None = None) -> Any:
 
 
 def coordinator(cluster: Cluster, key: str, key_type: int) -> int:
-    """The broker that coordinates, once its topic is there."""
+    """Return the id of the coordinator once it is available."""
     found: list[int] = []
 
     def is_found() -> bool:
@@ -83,13 +83,13 @@ def coordinator(cluster: Cluster, key: str, key_type: int) -> int:
 
 
 def create(cluster: Cluster) -> None:
-    """Create the topic, unless it is there or is deleted when its dead broker comes back."""
+    """Create the topic unless it exists or its deletion waits for a dead broker."""
     if "orders" not in cluster.zookeeper.children("/brokers/topics"):
         cluster.create_topic("orders", replication_factor=2, config={"retention.ms": "77"})
 
 
 def commit(cluster: Cluster, offset: int = 5) -> int:
-    """Commit an offset of a group, and give what is committed then."""
+    """Commit an offset of a group and return the offset committed then."""
     create(cluster)
     request = OffsetCommitRequest("group", -1, "", None, (OffsetCommitPartition(ORDERS, offset),))
 
@@ -103,7 +103,7 @@ def commit(cluster: Cluster, offset: int = 5) -> int:
 
 
 def begin(cluster: Cluster) -> tuple[int, int]:
-    """Begin a transaction, and give the producer's id and epoch."""
+    """Begin a transaction and return the producer's id and epoch."""
     create(cluster)
     told: list[Any] = []
 
@@ -120,7 +120,7 @@ def begin(cluster: Cluster) -> tuple[int, int]:
 
 
 def bounce(cluster: Cluster, topic: str) -> None:
-    """Kill the leader of a topic's first partition, and start it."""
+    """Kill and restart the leader of a topic's first partition."""
     if topic not in cluster.topics() or not cluster.broker(1).is_alive:
         return
     cluster.wait_until(lambda: fully_replicated(cluster, [topic]))
@@ -132,7 +132,7 @@ def bounce(cluster: Cluster, topic: str) -> None:
 
 
 def kill(cluster: Cluster) -> None:
-    """Kill the first broker once no partition needs it alone: else nothing leads it afterwards."""
+    """Kill the first broker once every partition has another replica that can lead it."""
     if cluster.broker(1).is_alive:
         cluster.wait_until(lambda: fully_replicated(cluster, cluster.topics()))
         cluster.broker(1).kill(expire_session=True)
@@ -175,14 +175,14 @@ HISTORY: dict[str, Callable[[Cluster], object]] = {
 
 
 def facts(cluster: Cluster) -> dict[str, Any]:
-    """What a new cluster and one that was reset say of themselves."""
+    """Return the facts that must be equal in a new cluster and a reset one."""
     brokers = cluster.running.living_brokers()
     passing = ("/controller", "/brokers/ids/", "/config/changes/")
     stored = cluster.zookeeper.tree().items()
     tree = {path: data for path, data in stored if not path.startswith(passing)}
     counted = ("IsrShrinksPerSec", "IsrExpandsPerSec", "UncleanLeaderElectionsPerSec")
     return {
-        # SCRAM credentials have another salt each time.
+        # SCRAM credentials have a new salt each time.
         "znodes": {
             path: data
             for path, data in tree.items()
@@ -208,7 +208,7 @@ def facts(cluster: Cluster) -> dict[str, Any]:
 
 
 def answers(cluster: Cluster) -> dict[str, Any]:
-    """What its first clients are told; they leave a topic, a group and a transaction behind."""
+    """Return what the first clients get; a topic, a group and a transaction remain."""
     create(cluster)
     return {
         "offset": cluster.produce("orders", "first"),
@@ -221,7 +221,9 @@ def answers(cluster: Cluster) -> dict[str, Any]:
 @pytest.mark.hypothesis
 @pytest.mark.parametrize("version", ["3.9", "2.8"])
 def test_a_reset_cluster_answers_as_a_new_one(version: str) -> None:
-    """Brokers keep the epochs of coordinators, Kafka's too: none of them may outlive a reset."""
+    """A reset cluster answers like a new one; brokers, as in Kafka, keep coordinator epochs, but
+    none may outlive a reset.
+    """
     with Cluster(brokers=3, kafka_version=version, security=SECURITY) as cluster:
         cluster.wait_until(lambda: cluster.controller.id)
         expected = facts(cluster)
@@ -241,7 +243,7 @@ def test_a_reset_cluster_answers_as_a_new_one(version: str) -> None:
                 for name in history:
                     HISTORY[name](cluster)
             finally:
-                cluster.reset()  # a shorter history, tried next, begins with nothing, too
+                cluster.reset()  # so that a shorter history, tried next, starts clean, too
             assert facts(cluster) == expected
             assert answers(cluster) == expected_answers
             cluster.reset()

@@ -1,4 +1,4 @@
-"""``reset`` while clients are at work: what they changed just now, what they create meanwhile."""
+"""``reset`` while clients are active: recent changes, and topics created meanwhile."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ CHANGES = {
 
 @contextmanager
 def secured() -> Iterator[tuple[Simulation, Callable[[], None]]]:
-    """A cluster with ACLs, quotas and tokens, and what resets it."""
+    """Start a cluster with ACLs, quotas and tokens; yield it and the function that resets it."""
     config = SECURITY.broker_config(is_acl_authorizer=True, has_tokens=True)
     with Simulation(brokers=3, config=config, trace=False) as simulation:
         security = ClusterSecurity(SECURITY, "localhost")
@@ -82,7 +82,7 @@ def secured() -> Iterator[tuple[Simulation, Callable[[], None]]]:
 
 
 def known(simulation: Simulation) -> list[Any]:
-    """What each broker knows beside topics."""
+    """Return the state of each broker apart from topics."""
     return [
         (
             broker.security.quotas.is_any,
@@ -98,7 +98,7 @@ def known(simulation: Simulation) -> list[Any]:
 @pytest.mark.parametrize("latency_ms", [0, 20])
 @pytest.mark.parametrize("name", CHANGES)
 def test_what_a_client_changed_just_now_is_undone(name: str, latency_ms: int) -> None:
-    """No other broker has heard of it yet, and perhaps not the one that answered."""
+    """``reset`` undoes a client's change even before the brokers have learned of it."""
     with secured() as (simulation, reset_it):
         expected = known(simulation)
         for broker in simulation.broker_ids:
@@ -110,7 +110,7 @@ def test_what_a_client_changed_just_now_is_undone(name: str, latency_ms: int) ->
 
 
 def settle(simulation: Simulation, condition: Callable[[], object]) -> None:
-    """Ask again every 100 ms until something holds."""
+    """Evaluate a condition every 100 ms until it holds."""
     for _ in range(100):
         if condition():
             return
@@ -119,7 +119,7 @@ def settle(simulation: Simulation, condition: Callable[[], object]) -> None:
 
 
 def coordinator(simulation: Simulation, key_type: int) -> int:
-    """The broker that coordinates the key "one"; its topic is created if need be."""
+    """Return the coordinator of the key "one", creating its internal topic if necessary."""
     found: list[int] = []
 
     def is_found() -> bool:
@@ -144,7 +144,7 @@ def begin(simulation: Simulation) -> bool:
 
 
 def bounce(simulation: Simulation, topic: str) -> None:
-    """Let its first partition get another leader, and a higher leader epoch."""
+    """Give the topic's first partition another leader and a higher leader epoch."""
     leader = simulation.partition(topic, 0).leader
     assert leader is not None
     simulation.broker(leader).kill(expire_session=True)
@@ -157,7 +157,9 @@ def bounce(simulation: Simulation, topic: str) -> None:
 def test_a_client_that_looks_for_its_coordinator_meanwhile_finds_one_that_works(
     version: str,
 ) -> None:
-    """It creates the internal topics again, whose epochs begin below those that brokers know."""
+    """A client that recreates the internal topics during a reset finds a working coordinator,
+    although their epochs start below those that brokers know.
+    """
     config = {"offsets.topic.num.partitions": 2, "transaction.state.log.num.partitions": 2}
     with Simulation(brokers=3, kafka_version=version, config=config, trace=False) as simulation:
         simulation.create_topic("orders")
@@ -181,7 +183,7 @@ def test_a_client_that_looks_for_its_coordinator_meanwhile_finds_one_that_works(
 
 
 def test_a_fetch_session_of_before_is_over() -> None:
-    """Its client is told so, and begins another one; else a thousand tests fill the cache."""
+    """``reset`` ends fetch sessions, with an error for their clients, to empty the cache."""
     with Simulation(brokers=1, trace=False, topics={"orders": 1}) as simulation:
         partition = FetchPartition(TopicPartition("orders", 0), 0, 1 << 20)
         full = FetchRequest(-1, 0, 1, 1 << 20, (partition,), session_epoch=0)
@@ -205,7 +207,7 @@ ONE = struct.pack(">h", 3) + b"one"
 
 
 def keep_asking(simulation: Simulation, frame: bytes) -> None:
-    """Let a TCP client send the same every half millisecond, whatever else goes on."""
+    """Let a TCP client send the same frame every half millisecond."""
     client = VirtualClient(simulation)
 
     def send() -> None:
@@ -227,7 +229,7 @@ def keep_asking(simulation: Simulation, frame: bytes) -> None:
 def test_a_client_that_creates_topics_again_and_again_is_named(
     frame: bytes, topic: str, request_name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The topics cannot be deleted for good; whoever resets has to close that client."""
+    """``reset`` names a client that keeps recreating topics, as only closing that client helps."""
     delete = resetting._delete
 
     def delete_slowly(running: RunningCluster, topics: Sequence[str]) -> None:

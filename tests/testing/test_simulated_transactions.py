@@ -1,4 +1,4 @@
-"""Modelled transactional producers, and consumers that read what is committed."""
+"""Modelled transactional producers, and consumers that read committed records."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ VERSIONS = ("1.1", "2.8", "3.9")
 def run(
     simulation: Simulation, producer: SimulatedTransactionalProducer, work: Coroutine[Any, Any, Any]
 ) -> Any:
-    """The outcome of a coroutine of the producer's."""
+    """Return the result of a coroutine of the producer."""
     task = producer.start_task(work)
     simulation.run_until(lambda: task.done, 120_000)
     return task.result()
 
 
 def reader(simulation: Simulation, isolation_level: int = READ_COMMITTED) -> list[str]:
-    """The values of both partitions as they are read from now on."""
+    """Return a list that fills with the values of both partitions as they are read."""
     found: list[str] = []
     consumer = simulation.consumer([ORDERS, AUDIT], isolation_level=isolation_level)
     consumer.on_batch = lambda _, batch, __: found.extend(
@@ -48,7 +48,7 @@ def simulation(request: pytest.FixtureRequest) -> Any:
 
 
 def test_committed_records_are_read_and_aborted_ones_are_not(simulation: Simulation) -> None:
-    """DP-133: over two partitions; who reads everything sees both."""
+    """DP-133: committed readers get only committed records, in both partitions; others get all."""
     producer = simulation.transactional_producer("shop")
 
     async def work() -> None:
@@ -67,7 +67,7 @@ def test_committed_records_are_read_and_aborted_ones_are_not(simulation: Simulat
 
 
 def test_an_open_transaction_holds_back_what_others_wrote_later(simulation: Simulation) -> None:
-    """DP-133: readers of committed records stop at its first offset."""
+    """DP-133: committed readers stop at the first offset of an open transaction."""
     slow, quick = (simulation.transactional_producer(name) for name in ("slow", "quick"))
 
     async def write(producer: SimulatedTransactionalProducer, value: bytes) -> None:
@@ -86,7 +86,7 @@ def test_an_open_transaction_holds_back_what_others_wrote_later(simulation: Simu
 
 
 def test_a_zombie_is_fenced(simulation: Simulation) -> None:
-    """DP-133: the second producer of an id aborts what the first began."""
+    """DP-133: the second producer of an id fences the first and aborts its transaction."""
     zombie, heir = (simulation.transactional_producer("shop", name) for name in ("old", "new"))
 
     async def begin() -> None:
@@ -113,7 +113,7 @@ def test_a_zombie_is_fenced(simulation: Simulation) -> None:
 
 
 def test_a_producer_that_falls_silent_is_timed_out(simulation: Simulation) -> None:
-    """Its transaction does not hold up the readers for ever."""
+    """A silent producer's transaction times out, and committed readers continue."""
     silent = simulation.transactional_producer("silent", transaction_timeout_ms=5000)
 
     async def begin() -> None:
@@ -131,7 +131,7 @@ def test_a_producer_that_falls_silent_is_timed_out(simulation: Simulation) -> No
 
 
 def test_the_coordinator_dies_with_a_transaction_open(simulation: Simulation) -> None:
-    """Its successor knows the transaction, and the producer finds it."""
+    """The next coordinator loads an open transaction, and the producer can commit it there."""
     producer = simulation.transactional_producer("shop")
 
     async def begin() -> None:
@@ -154,7 +154,7 @@ def _partition_of(name: str) -> int:
 
 
 def test_the_same_seed_gives_the_same_run() -> None:
-    """A simulation with transactions has one fingerprint."""
+    """Simulations with transactions and equal seeds have equal fingerprints."""
 
     def fingerprint() -> str:
         with Simulation(3, seed=7, topics={"orders": 1}) as simulation:

@@ -1,4 +1,4 @@
-"""What comes and goes leaves nothing behind but what Kafka, too, keeps until it expires."""
+"""Deleted topics, groups and ids leave only objects that Kafka, too, keeps until they expire."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ KEPT = {
     "TransactionMetadata",
     # Idempotent producers of a topic that stays: producer.id.expiration.ms.
     "ProducerEntry", "BatchMetadata",
-    # Operations that completed and linger: fetch.purgatory.purge.interval.requests.
+    # Completed operations not yet purged: fetch.purgatory.purge.interval.requests.
     "DelayedFetch",
-    # Slots of the timing wheels, made when they are first used; there are only so many.
+    # Slots of the timing wheels, created on first use; their number is bounded.
     "Bucket",
 }  # fmt: skip
 FEW = 12
-"""More or fewer of one kind may be there at a moment: messages, requests that wait."""
+"""Tolerated difference per class, for messages and requests in flight."""
 
 
 def kinds() -> Counter[str]:
-    """How many objects of each class of this package there are."""
+    """Return the number of objects of each class of this package."""
     gc.collect()
     return Counter(
         type(one).__name__
@@ -37,7 +37,7 @@ def kinds() -> Counter[str]:
 
 
 def come_and_go(cluster: Cluster, numbers: range, *, alone: bool) -> None:
-    """Topics with a record, groups with a commit, transactional ids with a transaction."""
+    """Create and delete topics with a record, groups with a commit, and transactional ids."""
     import confluent_kafka
     from confluent_kafka.admin import AdminClient, NewTopic
 
@@ -74,15 +74,15 @@ SOON = {
     "log.cleaner.min.cleanable.ratio": 0.1,
     "log.cleaner.delete.retention.ms": 100,
 }
-"""With these Kafka keeps for a second what it keeps for days otherwise."""
+"""Configuration that shortens expiry from days to about a second."""
 KEPT_STILL = {"DelayedFetch", "Bucket", "ProducerEntry", "BatchMetadata"}
-"""Of ``KEPT``; producer ids that expired are looked for every ten minutes."""
+"""Classes of ``KEPT`` that remain even so; expired producer ids are removed every ten minutes."""
 INTERNAL = {"__consumer_offsets", "__transaction_state"}
 INTERNAL_BYTES_MAX = 20_000
 
 
 def internal_bytes(cluster: Cluster) -> int:
-    """What the internal topics take on a broker."""
+    """Return the size in bytes of the internal topics on one broker."""
     return sum(
         replica.size_bytes
         for directory in cluster.broker(1).log_dirs
@@ -102,12 +102,13 @@ def internal_bytes(cluster: Cluster) -> int:
 def test_what_comes_and_goes_leaves_nothing_behind(
     alone: bool, config: dict[str, Any], kept: set[str]
 ) -> None:
-    """After 300 topics, groups and transactional ids there is no more than after 100.
+    """After 300 topics, groups and transactional ids no more objects remain than after 100.
 
-    Where nothing but topics comes and goes, followers begin and end to fetch with each.
+    If only topics come and go, followers start and stop fetching with each.
     """
     pytest.importorskip("confluent_kafka")
-    # Each broker leads a partition that stays, or its followers' fetchers come and go as well.
+    # Each broker leads a partition that stays, or its followers' fetchers would come and go as
+    # well.
     with Cluster(3, topics={} if alone else {"kept": 3}, config=config) as cluster:
         for first in range(0, 100, 25):
             come_and_go(cluster, range(first, first + 25), alone=alone)

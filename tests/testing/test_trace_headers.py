@@ -1,4 +1,4 @@
-"""Whoever records a run, its trace begins with the same header."""
+"""Every recorded run has the same header fields, however it was started."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ at_ms = 10
 
 
 def test_a_simulation_says_how_to_build_it_again(tmp_path: Path) -> None:
-    """Seed, version, configuration, the present of its virtual clock, and the expression."""
+    """A simulation's header has seed, version, configuration, virtual epoch and the expression."""
     with Simulation(1, seed=5, kafka_version="2.8", config={"num.partitions": 2}) as simulation:
         simulation.save(tmp_path / "a.fktrace")
     with TraceReader(tmp_path / "a.fktrace") as trace:
@@ -36,7 +36,7 @@ def test_a_simulation_says_how_to_build_it_again(tmp_path: Path) -> None:
 
 
 def test_a_scenario_brings_its_text_along() -> None:
-    """So that it can be run again from the trace alone."""
+    """A scenario's header contains its text, so the trace alone suffices to run it again."""
     run = ScenarioRun(parse_scenario(SCENARIO, "short.toml"), 3)
     header = header_of(run)
     assert set(header) == NAMES
@@ -44,7 +44,7 @@ def test_a_scenario_brings_its_text_along() -> None:
 
 
 def test_a_live_cluster_has_no_seed_and_no_virtual_clock(tmp_path: Path) -> None:
-    """Its trace says that it is live; the rest is as everywhere."""
+    """The header of a live cluster has the mode "live", without seed and virtual epoch."""
     with Cluster(1, trace=tmp_path / "live.fktrace", kafka_version="2.8"):
         pass
     with TraceReader(tmp_path / "live.fktrace") as trace:

@@ -36,7 +36,7 @@ def test_zookeeper_ports_must_fit_the_servers() -> None:
 
 
 def test_a_cluster_loads_zookeepers_wire_format_when_a_client_asks_for_it() -> None:
-    """Most tests have no ZooKeeper client and start the faster for it."""
+    """ZooKeeper's wire format is imported only for a client, which speeds up most tests."""
     script = (
         "import sys\n"
         "from fakekafka import Cluster\n"

@@ -1,4 +1,4 @@
-"""ZooKeeper's files in a data directory: torn, damaged, foreign, replaced while killed."""
+"""ZooKeeper's files in a data directory: torn, damaged, foreign, or being replaced at a kill."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def write(storage: ZooKeeperStorage, *paths: str) -> None:
 
 
 def killed(storage: ZooKeeperStorage) -> None:
-    """The process ends without a word."""
+    """Close the journal as the end of a killed process does."""
     assert isinstance(storage.journal, FileJournal)
     storage.journal.close()
 
@@ -39,7 +39,7 @@ def reopened(directory: Path) -> ZooKeeperStorage:
 
 
 def found(directory: Path) -> list[str]:
-    """The nodes that a process would find."""
+    """Return the znodes that a new process would load."""
     storage = reopened(directory)
     killed(storage)
     return nodes(storage)
@@ -50,7 +50,7 @@ def nodes(storage: ZooKeeperStorage) -> list[str]:
 
 
 def written(directory: Path) -> ZooKeeperStorage:
-    """A directory whose log holds a session and two nodes."""
+    """Write a log with a session and two znodes."""
     storage = open_storage(directory, 1)
     write(storage, "session", "/a", "/b")
     killed(storage)
@@ -68,7 +68,7 @@ def test_a_new_directory_is_empty_and_goes_on(tmp_path: Path) -> None:
 
 
 def test_a_log_torn_anywhere_gives_the_whole_records_before(tmp_path: Path) -> None:
-    """Cut at every byte: a prefix of what was written, and writing goes on behind it."""
+    """A log cut at any byte loads the records before the cut, and writing continues there."""
     before = written(tmp_path / "whole")
     data = (tmp_path / "whole" / "log.0").read_bytes()
     whole = nodes(before)
@@ -93,7 +93,7 @@ def test_a_log_torn_anywhere_gives_the_whole_records_before(tmp_path: Path) -> N
 
 @pytest.mark.parametrize("tail", [bytes(4096), bytes(3)])
 def test_a_tail_that_the_machine_did_not_write_is_cut_off(tmp_path: Path, tail: bytes) -> None:
-    """After a power failure a file may be longer than what reached the disk."""
+    """A tail of zeros, as a power failure may leave it, is cut off."""
     written(tmp_path)
     with (tmp_path / "log.0").open("ab") as file:
         file.write(tail)
@@ -109,7 +109,7 @@ def test_the_last_record_may_be_garbled(tmp_path: Path) -> None:
 
 
 def test_damage_before_the_end_is_an_error(tmp_path: Path) -> None:
-    """What comes behind it was acknowledged and must not vanish silently."""
+    """Damage before the last record is an error: acknowledged records behind it must not vanish."""
     written(tmp_path)
     path = tmp_path / "log.0"
     data = bytearray(path.read_bytes())
@@ -155,7 +155,7 @@ def test_a_foreign_file_is_named_and_left_alone(tmp_path: Path, name: str, data:
 
 
 def test_a_process_killed_while_it_replaced_the_log(tmp_path: Path) -> None:
-    """Before the snapshot has its name the old log counts, after that the new one."""
+    """A restart loads the old log until the snapshot has its final name, then the new log."""
     written(tmp_path)
     old_log = (tmp_path / "log.0").read_bytes()
     storage = reopened(tmp_path)
@@ -190,7 +190,7 @@ def test_a_process_killed_while_it_replaced_the_log(tmp_path: Path) -> None:
 def test_what_is_logged_and_promised_outlives_a_replacement_that_fails(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, at: int
 ) -> None:
-    """The next log is there before the snapshot that names it."""
+    """A failed replacement keeps entries and epoch: the next log is written before its snapshot."""
     storage = open_storage(tmp_path, 1)
     storage.accepted_epoch = 3
     storage.append(Txn(5, 5, SESSION, CreateRequest("/not-committed")))
@@ -215,7 +215,9 @@ def test_what_is_logged_and_promised_outlives_a_replacement_that_fails(
 def test_a_long_log_is_replaced_by_a_snapshot(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """So a start replays a bounded part, and a snapshot is written the rarer the larger it is."""
+    """A long log is replaced by a snapshot, the more rarely the larger the snapshot is; so a start
+    replays a bounded part.
+    """
     monkeypatch.setattr(zookeeper_journal, "_LOG_BYTES_MIN", 500)
     storage = open_storage(tmp_path, 1)
     write(storage, "session")
@@ -233,11 +235,11 @@ def test_a_long_log_is_replaced_by_a_snapshot(
 
 
 def test_after_a_failed_write_every_further_one_fails(tmp_path: Path) -> None:
-    """No entry is written behind a gap, though it could be by then."""
+    """After a failed write all later writes fail, even if they could succeed, to leave no gap."""
     written(tmp_path)
     journal = FileJournal(tmp_path)
     journal.open()
-    for descriptor in (1_000_000, journal._descriptor):  # no open file, then its own again
+    for descriptor in (1_000_000, journal._descriptor):  # an invalid descriptor, then the original
         journal._descriptor = descriptor
         with pytest.raises(OSError, match="Bad file descriptor"):
             journal.append(Epochs(1, 1))
@@ -246,7 +248,7 @@ def test_after_a_failed_write_every_further_one_fails(tmp_path: Path) -> None:
 
 
 def test_a_directory_has_one_user_at_a_time(tmp_path: Path) -> None:
-    """Two would write into each other's log; the lock goes with the process or the journal."""
+    """A directory in use is refused; the lock ends with the process or the journal."""
     storage = open_storage(tmp_path, 1)
     with pytest.raises(UsageError, match="is in use by another cluster"):
         open_storage(tmp_path, 1)

@@ -1,4 +1,4 @@
-"""What ZooKeeper keeps for itself in a cluster of each release."""
+"""The znodes that ZooKeeper keeps for itself, per release."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from fakekafka.zkfake.messages import GetEphemeralsRequest, ZkCode
 def test_each_release_has_the_zookeeper_of_its_time(
     version: str, names: list[str], tells: bool
 ) -> None:
-    """ZooKeeper 3.4 with 0.10 and 1.1, 3.5 with 2.8 and 3.8 with 3.9."""
+    """Releases 0.10 and 1.1 have ZooKeeper 3.4, 2.8 has 3.5, and 3.9 has 3.8."""
     with Simulation(brokers=1, kafka_version=version, seed=1) as simulation:
         server = simulation.running.zookeepers[1].server
         assert server.children("/zookeeper") == names

@@ -14,7 +14,7 @@ def declared_response(kind: Any) -> str:
 
 
 def test_every_request_declares_its_response() -> None:
-    """Only a produce request may have no answer."""
+    """Every request class declares its response; only a produce request may have none."""
     assert len(REQUESTS) == 58
     wanted = {api: f"{api}Response" for api in REQUESTS} | {"Produce": "ProduceResponse | None"}
     assert {api: declared_response(kind) for api, kind in REQUESTS.items()} == wanted

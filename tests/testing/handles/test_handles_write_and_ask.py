@@ -1,4 +1,4 @@
-"""What is done by hand: znodes written, requests sent, held messages let go, waits explained."""
+"""Handles that write znodes, send requests, hold messages and explain waits."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def simulation(brokers: int | list[int] = 3, **options: Any) -> Any:
 
 @pytest.mark.parametrize("zookeepers", [1, 3])
 def test_znodes_are_created_set_and_deleted(zookeepers: int) -> None:
-    """Every write is a transaction that all servers apply; versions count up."""
+    """All servers apply every write of a znode, and each change raises its version."""
     with simulation(1, zookeepers=zookeepers) as cluster:
         zookeeper = cluster.zookeeper
         assert zookeeper.create("/mine", b"1") == "/mine"
@@ -77,7 +77,7 @@ def test_a_write_without_a_majority_of_servers_gives_up() -> None:
 
 
 def test_kafka_sees_what_is_written() -> None:
-    """A reassignment asked for by znode, as the tools before 2.4 did, is carried out."""
+    """Kafka carries out a reassignment requested by znode, as the tools before 2.4 did."""
     with simulation(3) as cluster:
         cluster.create_topic("t", assignment={0: [1]})
         plan = '{"version":1,"partitions":[{"topic":"t","partition":0,"replicas":[3]}]}'
@@ -91,7 +91,7 @@ def test_kafka_sees_what_is_written() -> None:
 
 @pytest.mark.parametrize("version", ["0.10", "1.1", "2.8", "3.9"])
 def test_the_controller_is_chosen(version: str) -> None:
-    """Whichever broker is named becomes it, and the cluster goes on."""
+    """``move_to`` makes the named broker the controller, and the cluster continues to work."""
     with simulation([1, 2, 3, 0], kafka_version=version, topics={"t": 2}) as cluster:
         for chosen in (3, 0, 2, 2, 1):
             cluster.controller.move_to(chosen)
@@ -164,7 +164,7 @@ def test_a_request_that_gets_no_answer_ends_with_an_error() -> None:
 
 
 def test_a_view_has_the_version_of_the_state_and_the_log_directories() -> None:
-    """A change of the ISR counts the version up; the directory is known while it is down."""
+    """The version in a view follows ISR changes; a dead broker's log directory stays known."""
     config = {"log.dirs": "a,b", "replica.lag.time.max.ms": 2000}
     with simulation(2, config=config) as cluster:
         cluster.create_topic("t", assignment={0: [1, 2], 1: [1, 2]})
@@ -183,7 +183,7 @@ def test_a_view_has_the_version_of_the_state_and_the_log_directories() -> None:
 
 
 def test_held_messages_go_on_one_by_one() -> None:
-    """The oldest first; other holds keep theirs, and an ended one keeps nothing back any more."""
+    """``release`` sends a hold's oldest messages first; an ended hold keeps none back."""
     with simulation(1, topics={"t": 1}) as cluster:
         hold = cluster.network.hold(lambda d: isinstance(d.message, ProduceRequest))
         other = cluster.network.hold(lambda d: isinstance(d.message, MetadataRequest))
@@ -197,7 +197,7 @@ def test_held_messages_go_on_one_by_one() -> None:
         cluster.run_for(10)
         assert [type(d.message) for d in other.messages] == [MetadataRequest]
         assert other.release() == 1
-        cluster.run_until(lambda: len(hold.messages) == 1)  # it has its producer id
+        cluster.run_until(lambda: len(hold.messages) == 1)  # the producer has its producer id
         for value in (b"b", b"c"):
             cluster.run_for(10)
             producer.produce(("t", 0), value, callback=acknowledged)
@@ -222,7 +222,7 @@ def test_held_messages_go_on_one_by_one() -> None:
 
 
 def test_released_messages_of_a_link_keep_their_order() -> None:
-    """Also when their delays were drawn so that a later one would have been faster."""
+    """Released messages keep their order even if a later one was drawn a shorter delay."""
     with simulation(1, topics={"t": 1}, seed=3) as cluster:
         cluster.network.latency(uniform_ms=(1, 50))
         producer = cluster.producer(enable_idempotence=False, max_in_flight=100)
@@ -273,7 +273,7 @@ def test_a_wait_that_ends_in_vain_names_the_condition_and_what_was_seen() -> Non
     ],
 )
 def test_what_can_be_told_of_a_condition_is_told(condition: Any, text: str) -> None:
-    """Without source there is its name; parts that raise or are long are no trouble."""
+    """A condition without source is named; parts that raise or are long are no problem."""
     from fakekafka.testing.condition_text import failed_wait
 
     assert text in failed_wait(condition, "1 s", "x")
@@ -295,7 +295,7 @@ def test_warnings_go_to_the_trace_and_to_logging(caplog: pytest.LogCaptureFixtur
 
 
 def test_nothing_is_printed_where_nobody_has_configured_logging() -> None:
-    """Python would print warnings to standard error by itself."""
+    """Warnings are not printed if logging is not configured; Python alone would print to stderr."""
     program = (
         "from fakekafka import Simulation\n"
         "with Simulation(1, trace=False) as s:\n"

@@ -25,7 +25,7 @@ def simulation() -> Iterator[Simulation]:
 
 
 def ms_until_a_new_leader(simulation: Simulation) -> float:
-    """How long a partition has no living leader after its leader is killed."""
+    """Return the milliseconds a partition is without a leader after its leader is killed."""
     begun_ms = simulation.now_ms
     simulation.broker(2).kill()
     simulation.run_until(lambda: simulation.partition("t", 0).leader == 3)
@@ -33,7 +33,7 @@ def ms_until_a_new_leader(simulation: Simulation) -> float:
 
 
 def test_a_delayed_controller_event_delays_the_failover(simulation: Simulation) -> None:
-    """The controller hears of the dead broker half a second later, once; the queue goes on."""
+    """The controller handles BrokerChange 500 ms late, once; later events are not delayed."""
     with Simulation(3, seed=1, topics={"t": {"assignment": {0: [2, 3]}}}) as undisturbed:
         usual_ms = ms_until_a_new_leader(undisturbed)
     injection = simulation.inject("BrokerChange", delay_ms=500)
@@ -46,7 +46,7 @@ def test_a_delayed_controller_event_delays_the_failover(simulation: Simulation) 
 
 
 def test_an_event_of_another_broker_is_left_alone(simulation: Simulation) -> None:
-    """Only the active controller gets the event."""
+    """An injection into a broker that is not the active controller affects no controller event."""
     idle = 3 if simulation.controller.id != 3 else 1
     injection = simulation.inject("BrokerChange", delay_ms=500, broker=idle)
     ms_until_a_new_leader(simulation)
@@ -55,14 +55,14 @@ def test_an_event_of_another_broker_is_left_alone(simulation: Simulation) -> Non
 
 @pytest.mark.parametrize("options", [{"error": "NOT_CONTROLLER"}, {"disconnect": True}])
 def test_an_event_can_be_delayed_only(simulation: Simulation, options: dict[str, object]) -> None:
-    """Nobody waits for an answer to it."""
+    """A controller event cannot fail or disconnect, as no sender awaits an answer."""
     text = "API BrokerChange is an event of the controller; it can only be delayed"
     with pytest.raises(UsageError, match=re.escape(text)):
         simulation.inject("BrokerChange", **options)  # type: ignore[arg-type]
 
 
 def test_a_name_of_both_is_the_request(simulation: Simulation) -> None:
-    """ControlledShutdown is an API and an event; only an API has an answer."""
+    """An injection into ControlledShutdown, both an API and an event, affects the API request."""
     injection = simulation.inject("ControlledShutdown", error="STALE_BROKER_EPOCH")
     simulation.broker(2).begin_shutdown()
     simulation.run_for(10_000)
@@ -77,7 +77,7 @@ PAIR = {"orders": {"assignment": {0: [1, 2], 1: [1, 2]}}, "audit": {"assignment"
 
 @pytest.fixture
 def pair() -> Iterator[Simulation]:
-    """Broker 1 leads three partitions of two topics."""
+    """Start a cluster in which broker 1 leads three partitions of two topics."""
     with Simulation(2, seed=4, topics=PAIR) as made:
         yield made
 
@@ -93,14 +93,14 @@ def errors_by_partition(response: Any) -> dict[str, str]:
 
 
 def first_error(pair: Simulation, request: data.ProduceRequest) -> ErrorCode:
-    """What broker 1 answers about the first partition."""
+    """Return the error of the first partition in broker 1's response."""
     answer = pair.ask(1, request)
     assert answer is not None
     return answer.partitions[0].error
 
 
 def test_a_partition_that_is_meant_fails_and_the_others_are_served(pair: Simulation) -> None:
-    """The answer keeps the order of the request."""
+    """Only the named partition fails; the response keeps the partition order of the request."""
     injection = pair.inject("Produce", "NOT_ENOUGH_REPLICAS", topic="orders", partition=1)
     answer = pair.ask(1, produce_request(("orders", 0), ("orders", 1), ("audit", 0)))
     assert list(errors_by_partition(answer).items()) == [
@@ -153,7 +153,7 @@ def test_requests_about_other_partitions_do_not_count(pair: Simulation) -> None:
     ("pattern", "is_meant"), [("checkout", True), ("check*", True), ("bill*", False)]
 )
 def test_a_client_is_chosen_by_its_id(pair: Simulation, pattern: str, is_meant: bool) -> None:
-    """That of a modelled client is its name."""
+    """A modelled client's id is its name, and an injection can select clients by id pattern."""
     injection = pair.inject("Produce", "NOT_ENOUGH_REPLICAS", client_id=pattern)
     producer = pair.producer("checkout")
     producer.produce(("orders", 0), b"value")
@@ -201,7 +201,7 @@ def test_a_function_may_write_the_answer(pair: Simulation) -> None:
 
 
 def test_a_function_may_leave_a_request_alone_or_name_an_error(pair: Simulation) -> None:
-    """What is left alone does not count."""
+    """A request for which the answer function returns None does not count as affected."""
 
     def answer(request: data.ProduceRequest) -> str | None:
         return "INVALID_RECORD" if request.acks == 1 else None
@@ -240,14 +240,14 @@ def test_metadata_of_one_topic_or_partition_fails_alone(pair: Simulation) -> Non
 
 @pytest.mark.parametrize("version", ["0.10", "3.9"])
 def test_a_failing_fetch_of_a_follower_keeps_its_session(version: str) -> None:
-    """An incremental fetch does not name the partition; the other partitions are copied on."""
+    """An injected fetch error keeps the fetch session, and other partitions replicate."""
     with Simulation(2, seed=4, kafka_version=version, topics=PAIR) as simulation:
         simulation.produce("orders", "before")
         simulation.run_for(2000)
         injection = simulation.inject(
             "Fetch", "NOT_LEADER_OR_FOLLOWER", topic="orders", partition=0, times=None
         )
-        simulation.run_for(1000)  # a fetch that waited at the leader is answered as usual
+        simulation.run_for(1000)  # a fetch already waiting at the leader is answered normally
         simulation.produce("orders", "kept", acks=1)
         simulation.produce("audit", "copied", acks=1)
         simulation.run_for(2000)

@@ -1,4 +1,4 @@
-"""Brokers by the part they play, wherever a broker is named."""
+"""Broker roles, accepted wherever a broker is named."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from fakekafka.testing.handles.roles import BrokerReference
 
 @pytest.fixture(scope="module")
 def looked_at() -> Iterator[Simulation]:
-    """Nobody changes it: broker 2 leads, 3 and 4 follow, 1 is dead."""
+    """Start a read-only cluster in which broker 2 leads, 3 and 4 follow, and 1 is dead."""
     with Simulation(4, seed=1, topics={"orders": {"assignment": {0: [1, 2, 3, 4]}}}) as made:
         made.broker(1).kill()
         made.wait_for_leader("orders", other_than=1, timeout_s=60)
@@ -41,7 +41,7 @@ def simulation() -> Iterator[Simulation]:
     ],
 )
 def test_a_broker_is_found_by_its_role(looked_at: Simulation, role: Any, broker: int) -> None:
-    """A follower is one that lives; they count in the order of the assignment."""
+    """A role names one broker; live followers are numbered in the order of the assignment."""
     assert looked_at.broker(role).id == broker
 
 
@@ -82,7 +82,7 @@ def test_a_role_that_nobody_has_is_not_there_yet(
 def test_a_role_that_does_not_exist_is_refused(
     looked_at: Simulation, role: str, message: str
 ) -> None:
-    """This is a mistake, and no reason to wait."""
+    """An unknown role is a usage error, not a role that a wait may still see filled."""
     with pytest.raises(UsageError, match=re.escape(message)) as refused:
         looked_at.broker(role)
     assert not isinstance(refused.value, NotThereYet)
@@ -115,7 +115,7 @@ def test_a_role_stands_wherever_a_broker_is_named(simulation: Simulation, name: 
 
 @pytest.mark.parametrize("version", ["0.10", "3.9"])
 def test_the_coordinator_of_a_group_is_the_leader_of_its_partition(version: str) -> None:
-    """The name stands for the broker that FindCoordinator answers with."""
+    """The role ``coordinator:GROUP`` is the broker that FindCoordinator returns."""
     from fakekafka.protocol import data
 
     with Cluster(brokers=3, kafka_version=version, config={"offsets.topic.num.partitions": 7}) as c:

@@ -1,4 +1,4 @@
-"""Waiting for leaders, replicas and records, and what a wait that was in vain says."""
+"""Waits for leaders, replicas and records, and the messages of waits that time out."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def test_the_wait_for_another_leader_lasts_until_it_serves(simulation: Simulatio
 
 
 def test_a_leader_that_is_cut_off_is_replaced_in_the_wait(simulation: Simulation) -> None:
-    """The old one may still take itself for the leader."""
+    """The wait finds the new leader even if the isolated one still believes that it leads."""
     simulation.network.isolate(1)
     assert simulation.wait_for_leader("orders", other_than=1, timeout_s=60) == 2
 
@@ -51,7 +51,7 @@ def test_a_wait_for_a_leader_in_vain_tells_leader_isr_and_offsets(simulation: Si
 
 
 def test_a_topic_that_comes_later_is_waited_for() -> None:
-    """On a cluster another thread may create it meanwhile; here nobody does."""
+    """A wait for a missing topic lasts to its timeout: another thread may create the topic."""
     with Simulation(1, seed=1) as simulation:
         with pytest.raises(WaitTimeout, match="there is no partition later-0; topics are"):
             simulation.wait_for_leader("later", timeout_s=0.5)
@@ -112,7 +112,7 @@ def test_no_count_waits_for_all_that_the_leaders_have(simulation: Simulation) ->
 
 
 def test_records_that_are_not_replicated_do_not_count(simulation: Simulation) -> None:
-    """The high watermark stays behind while a follower of the ISR is cut off."""
+    """A record above the high watermark does not count; a follower in the ISR is cut off here."""
     simulation.network.partition([2], [1, 3])
     simulation.produce("orders", "alone", partition=1, acks=1)
     with pytest.raises(WaitTimeout) as late:
@@ -145,7 +145,7 @@ def test_in_real_time_the_waits_are_the_same() -> None:
 def test_a_condition_about_what_is_not_there_does_not_hold_yet(
     simulation: Simulation, every_ms: float | None
 ) -> None:
-    """No controller is active for a while, and its epoch cannot be told then."""
+    """A condition that raises NotThereYet, as with no active controller, is evaluated again."""
     controller = present(simulation.controller.id)
     before = simulation.controller.epoch
     simulation.broker(controller).kill()
@@ -199,7 +199,7 @@ def test_any_other_error_of_a_condition_ends_the_wait(
 
 @pytest.mark.parametrize(("version", "waited_ms"), [("0.10", 1000), ("3.9", 1000)])
 def test_a_kill_may_expire_the_session_at_once(version: str, waited_ms: float) -> None:
-    """Else the controller hears of it when the session times out, seconds later."""
+    """With ``expire_session`` the controller learns of a kill at once, not seconds later."""
     with Simulation(3, seed=3, kafka_version=version, topics=SHAPE) as simulation:
         begun_ms = simulation.now_ms
         simulation.broker(1).kill(expire_session=True)

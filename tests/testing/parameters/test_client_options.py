@@ -1,4 +1,4 @@
-"""The settings of modelled clients as type checkers know them."""
+"""Settings of modelled clients as declared for type checkers."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ CALLS = {
     ),
     TransformerSettings: (client_options.TransformerOptions, "transactional_id inputs outputs"),
 }
-"""The settings, what a call takes of them by name, and what it has arguments of its own for."""
+"""Options class per settings class, and the settings that are arguments of the call itself."""
 
 
 @pytest.mark.parametrize("settings", CALLS, ids=lambda kind: kind.__name__)
 def test_a_call_takes_each_setting_by_its_name_and_type(settings: type) -> None:
-    """A setting that is new is told to type checkers, too."""
+    """Every setting, including a new one, is declared to type checkers with its type."""
     options, arguments = CALLS[settings]
     names = [field.name for field in dataclasses.fields(settings)]
     types = get_type_hints(settings)

@@ -1,4 +1,4 @@
-"""Kinds of values: the same check, words and schema for Python, JSON, TOML and text."""
+"""Kinds of values: one check, wording and schema for Python, JSON, TOML and text."""
 
 from __future__ import annotations
 
@@ -42,11 +42,11 @@ WITH_EXAMPLES = [name for name, kind in KINDS.items() if kind.example is not Non
 
 @pytest.mark.parametrize("name", WITH_EXAMPLES)
 def test_an_example_is_right_in_every_language(name: str) -> None:
-    """It is what a refusal tells the user to write."""
+    """The example that a refusal shows is valid in Python, JSON and TOML."""
     kind = KINDS[name]
     wanted = kind.read(kind.example)
     assert kind.read(json.loads(JSON.write(kind.example)), JSON) == wanted
-    written = json.loads(json.dumps(kind.example))  # TOML's keys are strings, too
+    written = json.loads(json.dumps(kind.example))  # TOML also has only strings as keys
     assert kind.read(tomllib.loads(f"v = {toml_value(written)}")["v"], JSON) == wanted
 
 
@@ -81,7 +81,7 @@ def test_an_example_is_right_in_every_language(name: str) -> None:
     ],
 )
 def test_a_refusal_is_one_sentence(kind: Kind, value: Any, problem: str) -> None:
-    """What it must be, and what it is."""
+    """A refusal says in one sentence what the value must be and what it is."""
     with pytest.raises(BadArgument) as refused:
         kind.read(value)
     assert problem in str(refused.value)
@@ -95,7 +95,7 @@ def test_a_long_value_is_shown_in_part() -> None:
 
 
 def test_an_argument_is_refused_with_its_name() -> None:
-    """As a call in Python refuses it, which raises an error of misuse."""
+    """An argument refused in Python raises UsageError with the argument's name."""
     with pytest.raises(UsageError, match=r"^at_ms must be a finite number of milli.*, not 'x'$"):
         MILLISECONDS.check("at_ms", "x")
     with pytest.raises(UsageError, match=r"^replicas\.orders-0\[1\] must be a whole number"):
@@ -104,7 +104,7 @@ def test_an_argument_is_refused_with_its_name() -> None:
 
 @pytest.mark.parametrize("name", [name for name, kind in KINDS.items() if kind.type is not object])
 def test_what_is_of_a_plain_type_can_be_read_from_text(name: str) -> None:
-    """An option and a query have it; a text that is none stays a text, and is refused."""
+    """A kind of a plain type parses the text of an option or query; other text stays a string."""
     kind = KINDS[name]
     word = str(kind.example or kind.schema.get("enum", ["x"])[0])
     text = {int: "1", float: "1", bool: "true"}.get(kind.type, word)
@@ -114,7 +114,7 @@ def test_what_is_of_a_plain_type_can_be_read_from_text(name: str) -> None:
 
 
 def test_a_partition_is_written_by_its_name_or_in_two_parts() -> None:
-    """In every language, alone and as the key of a mapping."""
+    """A partition is ``topic-0`` or a pair, alone and as a key of a mapping, in every language."""
     for written in ("my-topic-3", ["my-topic", 3], ("my-topic", 3)):
         assert cluster_kinds.PARTITION.read(written) == ("my-topic", 3)
     for moves in ({"o-0": [1]}, {("o", 0): [1]}, [["o", 0, [1]]]):
@@ -122,7 +122,7 @@ def test_a_partition_is_written_by_its_name_or_in_two_parts() -> None:
 
 
 def test_keys_of_an_assignment_are_numbers() -> None:
-    """JSON and TOML have strings for keys; Python has no reason to."""
+    """Keys of an assignment may be strings in JSON and TOML, but not in Python."""
     assert cluster_kinds.ASSIGNMENT.read({"1": [2]}, JSON) == {1: [2]}
     with pytest.raises(BadArgument, match="has the key '1', which is no partition number"):
         cluster_kinds.ASSIGNMENT.read({"1": [2]})
@@ -138,7 +138,7 @@ TABLE = (
 
 
 def test_a_table_is_read_in_the_order_of_its_parameters() -> None:
-    """Null is as good as nothing, unless it is a value of the kind."""
+    """``read`` orders values like the parameters; null is left out unless the kind allows null."""
     assert list(read(TABLE, {"wait": None, "note": None, "count": 2})) == ["count", "note"]
     filled = read(TABLE, {"count": 2}, fills_defaults=True)
     assert filled == {"count": 2, "wait": True}
@@ -162,14 +162,14 @@ def test_what_is_wrong_with_a_table_is_named(given: Any, problem: str) -> None:
 
 
 def test_text_that_is_no_toml_is_a_string() -> None:
-    """Also a number of thousands of digits, and what is nested too deeply."""
+    """Text that is not TOML stays a string, even thousands of digits or very deep nesting."""
     assert value_of_text("[1, 2]") == [1, 2]
     for text in ("leader:orders-0", "9" * 5000, "[" * 50_000):
         assert value_of_text(text) == text
 
 
 def test_declared_fields_of_a_dataclass_are_parameters() -> None:
-    """With their defaults, which are the fields' own."""
+    """Declared fields of a dataclass become parameters with the fields' defaults."""
     table = {one.name: one for one in parameters_of(NetworkSpec)}
     assert set(table) == {"latency", "loss", "bandwidth_mb_per_s", "links"}
     assert (table["loss"].kind, table["loss"].default) == (PROBABILITY, NetworkSpec().loss)
