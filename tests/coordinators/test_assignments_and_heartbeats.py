@@ -1,4 +1,4 @@
-"""What members ask for between rebalances: their assignment, to be kept, to leave."""
+"""Requests of members between rebalances: SyncGroup, Heartbeat and LeaveGroup."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ MODERN = ("2.8", "3.9")
 
 
 def test_all_wait_for_the_leaders_assignment(rig: GroupRig) -> None:
-    """DP-135: members that it forgot get nothing, strangers that it names are ignored."""
+    """DP-135: members that the leader's assignment omits get an empty one; unknown members in it
+    are ignored."""
     rig.join("a")
     rig.join("b")
     rig.host.advance(0)
@@ -77,7 +78,8 @@ def test_an_assignment_of_a_generation_that_is_over_is_dropped(rig: GroupRig) ->
 
 
 def test_an_assignment_of_an_older_generation_is_not_handed_out_in_the_next(rig: GroupRig) -> None:
-    """It was stored too late: all have joined again, and the leader has still to assign."""
+    """An assignment stored too late is not handed out once all members have rejoined and the leader
+    has yet to assign."""
     rig.join("a")
     rig.host.advance(0)
     rig.replicas.is_held = True
@@ -113,7 +115,7 @@ def test_a_newcomer_while_the_assignment_is_awaited_sends_all_back(rig: GroupRig
 def test_a_sync_names_member_generation_and_protocol(
     rig: GroupRig, asked: dict[str, object], error: ErrorCode
 ) -> None:
-    """KIP-559 for the protocol."""
+    """SyncGroup checks member, generation and, since KIP-559, the protocol."""
     rig.stable("a")
     assert error_of(rig.sync("a", **asked)) == error  # type: ignore[arg-type]
 
@@ -126,7 +128,8 @@ def test_a_sync_while_others_join_is_told_of_the_rebalance(rig: GroupRig) -> Non
 
 @pytest.mark.parametrize("version", JUDGED_VERSIONS)
 def test_who_does_not_sync_in_time_is_removed_since_2_8_1(version: str) -> None:
-    """KAFKA-12890: a leader that beats but never assigns would keep the group for ever."""
+    """KAFKA-12890: a leader that sends heartbeats but never assigns would keep the group waiting
+    for ever."""
     rig = GroupRig(version)
     rig.join("a", rebalance_ms=5000, session_ms=100_000)
     rig.join("b", rebalance_ms=5000, session_ms=100_000)
@@ -156,7 +159,8 @@ def test_who_has_an_assignment_need_not_sync_in_time(rig: GroupRig) -> None:
 
 @pytest.mark.parametrize("version", JUDGED_VERSIONS)
 def test_heartbeats_are_answered_by_the_state(version: str) -> None:
-    """KAFKA-10134: before 2.6.1 those who awaited their assignment were told of a rebalance."""
+    """KAFKA-10134: before 2.6.1 heartbeats of members that awaited their assignment answered a
+    rebalance."""
     rig = GroupRig(version)
     assert rig.heartbeat("a") == UNKNOWN
     rig.join("a")
@@ -187,7 +191,7 @@ def test_a_member_that_is_silent_for_its_session_is_removed(rig: GroupRig) -> No
 
 
 def test_no_heartbeat_is_due_of_a_member_that_waits(rig: GroupRig) -> None:
-    """Its open join, or sync, is proof enough."""
+    """A member with a pending join or sync needs no heartbeats."""
     rig.stable("a", "b", rebalance_ms=60_000)
     rig.join("b", protocols=(("range", b"new"),))
     for _ in range(5):
@@ -233,7 +237,8 @@ def test_each_of_many_that_leave_has_its_own_answer(rig: GroupRig) -> None:
 
 
 def test_a_member_of_a_stable_group_that_syncs_again_is_heard_of() -> None:
-    """It has lost the answer, and its session begins anew (``doSyncGroup``, Stable)."""
+    """A member of a stable group that syncs again, as its answer was lost, renews its session
+    (``doSyncGroup``, Stable)."""
     rig = GroupRig()
     rig.stable("a")
     for _ in range(3):

@@ -1,4 +1,4 @@
-"""Groups as administrators see them: described, listed, deleted, some of their offsets deleted."""
+"""Groups as administrators see them: described, listed and deleted, also some of their offsets."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_a_group_that_nobody_knows_is_dead_which_is_no_error(rig: GroupRig) -> N
 
 
 def test_a_list_does_not_look_at_each_state_for_each_group() -> None:
-    """Thousands of both would be millions of comparisons."""
+    """A list of groups takes time linear in the numbers of groups and of requested states."""
     compared = 0
 
     class Counted(str):
@@ -69,7 +69,8 @@ def test_a_list_does_not_look_at_each_state_for_each_group() -> None:
 
 @pytest.mark.parametrize("version", JUDGED_VERSIONS)
 def test_only_a_stable_group_shows_protocol_metadata_and_assignments(version: str) -> None:
-    """CompletingRebalance was called AwaitingSync until 1.1."""
+    """Only a stable group shows protocol metadata and assignments; CompletingRebalance was called
+    AwaitingSync until 1.1."""
     rig = GroupRig(version)
     rig.join("a")
     rig.host.advance(0)
@@ -99,7 +100,7 @@ def test_groups_are_listed_by_state_and_type(rig: GroupRig) -> None:
 
 @pytest.mark.parametrize(("version", "found"), [("3.9", ["group"]), ("2.8", [])])
 def test_states_are_asked_for_in_any_case_since_3_8(version: str, found: list[str]) -> None:
-    """KAFKA-16095."""
+    """KAFKA-16095: since 3.8 the states in a request may be in upper or lower case."""
     rig = GroupRig(version)
     rig.commit()
     assert listed(rig, "eMPTY") == found
@@ -118,7 +119,8 @@ def test_a_list_while_groups_are_loaded_may_lack_some(rig: GroupRig) -> None:
 
 
 def test_only_groups_without_members_are_deleted(rig: GroupRig) -> None:
-    """KIP-229: with their offsets, for the next coordinator, too."""
+    """KIP-229: only groups without members are deleted, with their offsets, also for the next
+    coordinator."""
     rig.stable("a")
     rig.commit(member="a", generation=1)
     rig.commit(group="simple")
@@ -153,7 +155,7 @@ def subscription(topic: str) -> bytes:
 
 
 def test_offsets_of_topics_that_members_read_are_not_deleted(rig: GroupRig) -> None:
-    """KIP-496."""
+    """KIP-496: offsets of topics that members read are not deleted."""
     rig.stable("a", protocols=(("range", subscription("orders")),))
     both = (OffsetCommitPartition(ORDERS, 7), OffsetCommitPartition(AUDIT, 8))
     rig.commit(*both, member="a", generation=1)

@@ -1,4 +1,4 @@
-"""A group without a coordinator: what it wants done at each input, in order."""
+"""A group without a coordinator: the effects it returns for each input, in order."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ def new_group() -> Group:
 
 
 def taken(group: Group) -> list[Effect]:
-    """What the group wants done but for the record of a run and lines of the log."""
+    """Return the group's effects except records of traces and lines of the log."""
     effects, group.effects = group.effects, []
     return [e for e in effects if not isinstance(e, (NoteChange, WriteLine))]
 
 
 def join(group: Group, reply: Any, member_id: str = "") -> str:
-    """Let a member join; its id."""
+    """Let a member join and return its id."""
     known = set(group.members)
     request = JoinGroupRequest("g", 10_000, 60_000, member_id, None, "p", (("range", b""),))
     group.join(request, CLIENT, reply)
@@ -55,7 +55,7 @@ def never(_response: object) -> None:
 
 
 def led_by_one() -> tuple[Group, str]:
-    """A group whose only member has joined."""
+    """Return a group whose only member has joined."""
     group = new_group()
     member_id = join(group, never)
     group.time_is_up(TimeLimit.JOINING, "")
@@ -64,7 +64,8 @@ def led_by_one() -> tuple[Group, str]:
 
 
 def test_the_first_member_waits_five_minutes_at_most_and_others_three_seconds() -> None:
-    """KAFKA-7610, KIP-134."""
+    """A first member waits at most five minutes (KAFKA-7610); the first rebalance is delayed by
+    three seconds (KIP-134)."""
     group = new_group()
     member_id = join(group, never)
     assert taken(group) == [
@@ -106,7 +107,7 @@ def test_the_leaders_assignment_is_stored_first_and_handed_out_then() -> None:
 
 
 def test_who_leaves_while_it_waits_is_answered_before_it_is_forgotten() -> None:
-    """It may join anew, without its id."""
+    """A member that leaves while its join is pending is answered before it is removed."""
     group = new_group()
     member_id = join(group, never)
     taken(group)

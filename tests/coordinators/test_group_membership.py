@@ -1,4 +1,4 @@
-"""Members of a group: joining, syncing, beating, leaving; each error where Kafka has it."""
+"""Members of a group: joins, syncs, heartbeats, departures, and the errors of each as in Kafka."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ MODERN = ("2.8", "3.9")
 def test_only_the_ways_of_the_table_lead_from_state_to_state(
     rig: GroupRig, state: GroupState, target: GroupState
 ) -> None:
-    """DP-135."""
+    """DP-135: a group changes state only along the transitions of the table."""
     rig.commit()
     group = rig.group
     group.state = state
@@ -64,7 +64,7 @@ def test_a_group_goes_through_its_life(rig: GroupRig) -> None:
 
 
 def test_the_first_to_join_leads_and_learns_who_the_others_are(rig: GroupRig) -> None:
-    """DP-135: only the leader gets the members, with their metadata of the chosen protocol."""
+    """DP-135: only the leader gets the members, with their metadata of the selected protocol."""
     rig.join("a", protocols=BOTH)
     rig.join("b", protocols=BOTH)
     rig.host.advance(0)
@@ -109,7 +109,8 @@ def test_who_does_not_join_again_is_dropped_after_the_longest_rebalance_timeout(
 
 @pytest.mark.parametrize("version", JUDGED_VERSIONS)
 def test_the_first_rebalance_waits_for_others_since_0_11(version: str) -> None:
-    """KIP-134: the delay, again as long as somebody comes, up to the rebalance timeout."""
+    """KIP-134: the first rebalance waits for a delay that each new member extends, up to the
+    rebalance timeout."""
     rig = GroupRig(version, group_initial_rebalance_delay_ms=3000)
     if version == "0.10":
         answer = rig.join("a")
@@ -142,8 +143,8 @@ def test_the_very_first_member_prolongs_nothing(rig: GroupRig) -> None:
 def test_only_a_group_that_never_had_members_waits_longer_for_each_that_comes(
     rig: GroupRig,
 ) -> None:
-    """KIP-134: one that became empty waits the delay once: ``GroupCoordinator`` asks for
-    generation 0 (``addMemberAndRebalance``)."""
+    """KIP-134: a group that became empty waits for the delay once, as ``GroupCoordinator`` extends
+    it only in generation 0 (``addMemberAndRebalance``)."""
     rig = GroupRig(group_initial_rebalance_delay_ms=3000)
     rig.join("a")
     rig.host.advance(3000)
@@ -195,7 +196,8 @@ def test_members_have_a_protocol_in_common(
 
 
 def test_the_protocol_with_most_votes_is_chosen_among_those_all_know(rig: GroupRig) -> None:
-    """Each votes for the first of its list that all support; of equals the first voted for."""
+    """Each member votes for the first protocol in its list that all support; among equals the first
+    one voted for wins."""
     sticky_first = tuple(reversed(BOTH))
     rig.join("a", protocols=(("own", b""), *BOTH))
     rig.join("b", protocols=sticky_first)
@@ -221,7 +223,8 @@ def test_the_protocols_of_who_has_left_count_no_more(rig: GroupRig) -> None:
 
 
 def test_a_member_is_given_its_id_first(rig: GroupRig) -> None:
-    """KIP-394: so that a client that retries does not become two members."""
+    """KIP-394: a member is given its id first, so that a client that retries does not become two
+    members."""
     answer = rig.join("a", needs_id=True)
     assert answer is not None
     assert answer.error == ErrorCode.MEMBER_ID_REQUIRED
@@ -232,7 +235,8 @@ def test_a_member_is_given_its_id_first(rig: GroupRig) -> None:
 
 
 def test_an_id_that_is_not_used_is_forgotten(rig: GroupRig) -> None:
-    """Within the session timeout; a rebalance waits for it meanwhile."""
+    """An unused member id is forgotten after the session timeout; a rebalance waits for it until
+    then."""
     rig.stable("a")
     rig.join("b", needs_id=True, session_ms=5000)
     rig.join("a")
@@ -260,7 +264,8 @@ def test_nobody_joins_under_an_id_that_was_not_given(rig: GroupRig) -> None:
 
 @pytest.mark.parametrize("version", JUDGED_VERSIONS)
 def test_a_new_member_waits_five_minutes_at_most_since_2_2(version: str) -> None:
-    """KAFKA-7610: its client may have gone, and nobody else would notice."""
+    """KAFKA-7610: a new member waits at most five minutes, as its client may have gone
+    unnoticed."""
     rig = GroupRig(version, group_initial_rebalance_delay_ms=0)
     rig.stable("a", rebalance_ms=900_000, session_ms=200_000)
     rig.join("b", session_ms=10_000)
@@ -275,7 +280,7 @@ def test_a_new_member_waits_five_minutes_at_most_since_2_2(version: str) -> None
 
 
 def test_a_group_has_a_largest_size() -> None:
-    """KIP-389: who comes too late is turned away, and not known under its id any more."""
+    """KIP-389: a member that exceeds the maximum size is refused, and its id is forgotten."""
     rig = GroupRig(group_max_size=2)
     rig.stable("a", "b")
     full = ErrorCode.GROUP_MAX_SIZE_REACHED
@@ -312,7 +317,8 @@ def test_who_joins_again_unchanged_gets_the_present_generation(rig: GroupRig) ->
 
 
 def test_a_leader_that_joins_again_starts_a_rebalance(rig: GroupRig) -> None:
-    """It may have seen what the metadata does not show, such as new partitions."""
+    """A leader that rejoins starts a rebalance, as it may have seen changes outside the metadata,
+    such as new partitions."""
     rig.stable("a", "b")
     assert rig.join("a", reason="new partitions") is None
     assert rig.state == "PreparingRebalance"
@@ -339,7 +345,7 @@ def test_who_did_not_get_the_answer_may_ask_again_before_the_assignment(rig: Gro
 def test_a_rejoining_member_may_change_its_timeouts_since_3_4(
     version: str, session_ms: int
 ) -> None:
-    """KAFKA-14009."""
+    """KAFKA-14009: since 3.4 a member that rejoins may change its timeouts."""
     rig = GroupRig(version)
     rig.stable("a")
     rig.join("a", session_ms=20_000, rebalance_ms=30_000)
@@ -351,6 +357,6 @@ def test_a_rejoining_member_may_change_its_timeouts_since_3_4(
     ("version", "error"), [("1.1", UNKNOWN), ("2.8", ErrorCode.INVALID_GROUP_ID)]
 )
 def test_a_heartbeat_without_a_group(version: str, error: ErrorCode) -> None:
-    """Before 2.0 ``GroupCoordinator`` refused the empty name only of those who join."""
+    """Before 2.0 ``GroupCoordinator`` refused the empty group name only in joins."""
     rig = GroupRig(version)
     assert rig.coordinator.heartbeat(HeartbeatRequest("", 1, "m", None)) == error

@@ -1,4 +1,4 @@
-"""Committed offsets: when they count, who may commit, what becomes of them."""
+"""Committed offsets: when they become visible, who may commit them, and how they are removed."""
 
 from __future__ import annotations
 
@@ -47,7 +47,8 @@ def test_a_commit_is_visible_once_it_is_replicated(rig: GroupRig) -> None:
 
 
 def test_a_reader_that_wants_stable_offsets_waits_for_commits_under_way(rig: GroupRig) -> None:
-    """KIP-447: UNSTABLE_OFFSET_COMMIT until the record is replicated."""
+    """KIP-447: a reader that requires stable offsets gets UNSTABLE_OFFSET_COMMIT until the commit
+    is replicated."""
     rig.replicas.is_held = True
     rig.commit()
     (told,) = rig.fetch(ORDERS, stable=True)
@@ -84,7 +85,7 @@ def test_loading_takes_the_last_record_of_a_key_and_forgets_deleted_ones() -> No
 
 
 def test_records_that_nobody_can_read_are_passed_over() -> None:
-    """As 3.9 does with keys of versions to come."""
+    """Records that cannot be parsed are skipped, as 3.9 does with keys of future versions."""
     key = encode_key(OffsetKey("group", *ORDERS))
     rig = GroupRig(log=log_of((b"\x00\x09g", b""), (key, b"\x00\x09"), (key, VALUE)))
     assert rig.offset() == 4
@@ -116,7 +117,8 @@ def test_a_stopped_partition_of_the_offsets_topic_is_coordinated_no_more(rig: Gr
 
 
 def test_news_of_an_older_leadership_change_nothing(rig: GroupRig) -> None:
-    """A coordinator acts on leader epochs in their order (``maybeUpdateCoordinatorEpoch``)."""
+    """A coordinator ignores leadership changes of older leader epochs
+    (``maybeUpdateCoordinatorEpoch``)."""
     rig.follow(epoch=5)
     rig.lead(epoch=4)
     assert rig.commit() == ErrorCode.NOT_COORDINATOR
@@ -136,7 +138,8 @@ def test_news_of_an_older_leadership_change_nothing(rig: GroupRig) -> None:
     ],
 )
 def test_while_it_loads_it_says_so_since_2_0(version: str, error: ErrorCode) -> None:
-    """Before, a group that was not loaded yet counted as coordinated elsewhere."""
+    """A coordinator reports that it is loading since 2.0; before, an unloaded group counted as
+    coordinated elsewhere."""
     rig = GroupRig(version, lead=False, log=log_of((encode_key(OffsetKey("g", *ORDERS)), VALUE)))
     hosted = rig.replicas.lead(0, 0, rig.log)
     seen = []
@@ -194,7 +197,7 @@ def test_a_refused_partition_leaves_the_others_alone() -> None:
 
 @pytest.mark.parametrize("version", ["0.10.1", "1.1", "2.4"])
 def test_before_2_5_no_reader_can_wait_for_commits_under_way(version: str) -> None:
-    """OffsetFetch has no such field before its version 7 (KIP-447)."""
+    """Before version 7 OffsetFetch has no field that requires stable offsets (KIP-447)."""
     rig = GroupRig(version)
     rig.replicas.is_held = True
     rig.commit()
@@ -205,7 +208,8 @@ def test_before_2_5_no_reader_can_wait_for_commits_under_way(version: str) -> No
 def test_until_3_8_an_offset_refused_for_its_metadata_stayed_pending(
     version: str, stays: bool
 ) -> None:
-    """KAFKA-16371: who wants stable offsets waited for ever."""
+    """KAFKA-16371: an offset refused for its metadata stayed pending until 3.8, so that readers of
+    stable offsets waited for ever."""
     rig = GroupRig(version, offset_metadata_max_bytes=10)
     rig.commit(OffsetCommitPartition(ORDERS, 2, -1, "x" * 11), OffsetCommitPartition(AUDIT, 3))
     (told,) = rig.fetch(ORDERS, stable=True)
@@ -213,7 +217,7 @@ def test_until_3_8_an_offset_refused_for_its_metadata_stayed_pending(
 
 
 def test_nothing_is_appended_when_nothing_is_accepted(rig: GroupRig) -> None:
-    """Unknown partitions are told before anybody asks whose group it is."""
+    """Unknown partitions are refused before the group is checked, and nothing is appended."""
     rig.follow()
     error = rig.commit(OffsetCommitPartition(TopicPartition("nope", 0), 1))
     assert error == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION

@@ -1,4 +1,4 @@
-"""Records of ``__consumer_offsets``: the bytes are Kafka's, and come back as they went in."""
+"""Records of ``__consumer_offsets``: their bytes are Kafka's, and decoding restores the values."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_the_older_key_version_is_read_alike() -> None:
 
 @pytest.mark.parametrize(("version", "rest"), [(0, b""), (1, struct.pack(">q", 99)), (2, b"")])
 def test_older_values_have_no_leader_epoch(version: int, rest: bytes) -> None:
-    """Version 1 has an expiry after the commit time."""
+    """Offset values of version 1 hold an expiry after the commit time, and no leader epoch."""
     data = struct.pack(">hq", version, 5) + b"\x00\x01m" + struct.pack(">q", 9) + rest
     assert decode_value(data) == OffsetValue(5, -1, "m", 9, 99 if version == 1 else -1)
 
@@ -98,7 +98,7 @@ GROUPS = st.builds(
 
 @given(GROUPS, st.sampled_from([1, 2, 3]))
 def test_groups_come_back_as_far_as_their_version_goes(group: GroupValue, version: int) -> None:
-    """2 is without instance ids, 1 without the time of the state, too."""
+    """Group values of version 2 lack instance ids; version 1 also lacks the time of the state."""
     expected = group
     if version < 3:
         plain = tuple(member._replace(group_instance_id=None) for member in group.members)
@@ -121,7 +121,7 @@ def test_a_group_is_type_generation_protocol_leader_time_members() -> None:
 
 
 def test_the_oldest_groups_rebalance_as_long_as_their_sessions() -> None:
-    """Version 0 knew no rebalance timeout."""
+    """Group values of version 0 have no rebalance timeout; the session timeout takes its place."""
     data = (
         b"\x00\x00\x00\x08consumer\x00\x00\x00\x02\xff\xff\xff\xff"
         + struct.pack(">i", 1)

@@ -1,4 +1,4 @@
-"""When the session of a member begins that has waited for others."""
+"""When the session of a member begins that has waited for the other members."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ SESSION_MS = 10_000
 
 
 def test_the_session_of_who_waited_begins_with_the_answer(rig: GroupRig) -> None:
-    """A member that waited for others is not missed for the time in which no heartbeat was due
+    """The session of a member that waited for others begins with the answer to its join
     (``GroupCoordinator.onCompleteJoin``)."""
     rig.stable("a", session_ms=SESSION_MS)
     rig.join("b", session_ms=SESSION_MS)
@@ -27,7 +27,7 @@ def test_the_session_of_who_waited_begins_with_the_answer(rig: GroupRig) -> None
 
 @pytest.mark.parametrize("name", ["a", "b"])
 def test_the_session_begins_anew_with_the_assignment(rig: GroupRig, name: str) -> None:
-    """Also of the leader, whose own request brought it."""
+    """The assignment renews the sessions of all members, also that of the leader that sent it."""
     for one in ("a", "b"):
         rig.join(one, session_ms=SESSION_MS)
     rig.host.advance(0)

@@ -1,4 +1,4 @@
-"""What a new coordinator takes from the log of offsets: transactions, expiry, broken records."""
+"""What a new coordinator loads from the offsets topic: transactions, expiry, broken records."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def value(offset: int, expire_timestamp_ms: int = -1) -> bytes:
 
 
 def commit(log: StubLog, offset: int, is_transactional: bool = False) -> None:
-    """A record of an offset, in a transaction or by itself."""
+    """Return the record of an offset, in a transaction or outside."""
     records = [Record(0, 0, KEY, value(offset), ())]
     if is_transactional:
         log.append(build_batch(records, 0, -1, PRODUCER_ID, 0, 0, is_transactional=True))
@@ -27,13 +27,14 @@ def commit(log: StubLog, offset: int, is_transactional: bool = False) -> None:
 
 
 def end(log: StubLog, is_commit: bool) -> None:
-    """The marker that decides the transaction."""
+    """Return the marker that ends the transaction."""
     log.append(build_control_marker(PRODUCER_ID, 0, is_commit, 0, START_MS))
 
 
 @pytest.mark.parametrize(("is_commit", "offset"), [(True, 7), (False, 4)])
 def test_offsets_of_a_transaction_count_if_it_was_committed(is_commit: bool, offset: int) -> None:
-    """Those of an aborted one are passed over (``doLoadGroupsAndOffsets``)."""
+    """Offsets of a committed transaction are loaded; those of an aborted one are skipped
+    (``doLoadGroupsAndOffsets``)."""
     log = StubLog()
     commit(log, 4)
     commit(log, 7, is_transactional=True)
@@ -44,7 +45,7 @@ def test_offsets_of_a_transaction_count_if_it_was_committed(is_commit: bool, off
 
 
 def test_a_commit_after_that_of_a_transaction_outlives_its_end() -> None:
-    """Of two records the later one counts, whenever the transaction was decided
+    """Of two commits the one later in the log counts, whenever the transaction ended
     (``CommitRecordMetadataAndOffset.olderThan``)."""
     log = StubLog()
     commit(log, 7, is_transactional=True)
@@ -54,7 +55,8 @@ def test_a_commit_after_that_of_a_transaction_outlives_its_end() -> None:
 
 
 def test_offsets_of_an_open_transaction_are_unstable_for_a_new_coordinator() -> None:
-    """It finds them in the log, without their marker (KIP-447)."""
+    """A new coordinator finds offsets of an open transaction in the log and reports them as
+    unstable (KIP-447)."""
     log = StubLog()
     commit(log, 4)
     commit(log, 7, is_transactional=True)
@@ -64,7 +66,7 @@ def test_offsets_of_an_open_transaction_are_unstable_for_a_new_coordinator() -> 
 
 
 def test_a_broken_record_spoils_no_other_of_its_batch() -> None:
-    """It alone is passed over."""
+    """A broken record alone is skipped; the other records of its batch are loaded."""
     log = StubLog()
     records = [Record(0, 0, KEY, b"\x00\x09", ()), Record(1, 0, KEY, value(4), ())]
     log.append(build_batch(records))
@@ -72,7 +74,7 @@ def test_a_broken_record_spoils_no_other_of_its_batch() -> None:
 
 
 def test_an_offset_keeps_the_expiry_that_its_commit_named() -> None:
-    """Until 2.0 a record carries its expiry; the broker's retention concerns others
+    """Until 2.0 an offset keeps the expiry in its record; the broker's retention applies to others
     (``GroupMetadataManager.loadGroup``)."""
     log = StubLog()
     expire_ms = START_MS + 30 * 60_000

@@ -1,4 +1,4 @@
-"""Offsets that go: with their topic, with their group, or when their time is up."""
+"""Offsets that are removed with their topic, with their group, or after their retention."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ VALUE = encode_value(OffsetValue(4, 1, "", START_MS))
 
 
 def tombstones(rig: GroupRig) -> list[list[OffsetKey | GroupKey]]:
-    """The keys deleted without an acknowledgement, append by append."""
+    """Return the keys deleted by tombstones without an acknowledgement, append by append."""
     found = []
     for request in rig.replicas.appended:
         if request.acks == 0:
@@ -34,7 +34,8 @@ def tombstones(rig: GroupRig) -> list[list[OffsetKey | GroupKey]]:
 
 
 def test_offsets_of_deleted_partitions_go_with_a_tombstone_for_each() -> None:
-    """As Kafka's cleanupGroupMetadata: one append per group, and nobody waits for it."""
+    """Offsets of deleted partitions are removed by one unawaited append per group, as in Kafka's
+    cleanupGroupMetadata."""
     keys = [
         OffsetKey("group", "orders", 0),
         OffsetKey("other", "orders", 0),
@@ -54,7 +55,7 @@ def test_deleted_partitions_without_offsets_write_nothing(rig: GroupRig) -> None
 
 
 def test_in_0_10_offsets_outlived_their_topic() -> None:
-    """KAFKA-2000 is of 0.10.2."""
+    """Until KAFKA-2000 (0.10.2) offsets outlived their topic."""
     rig = GroupRig("0.10")
     rig.commit()
     rig.coordinator.partitions_deleted([ORDERS])
@@ -63,7 +64,8 @@ def test_in_0_10_offsets_outlived_their_topic() -> None:
 
 @pytest.mark.parametrize(("version", "kept_days"), [("3.9", 7), ("2.8", 7), ("1.1", 1)])
 def test_offsets_of_a_group_that_only_commits_expire(version: str, kept_days: int) -> None:
-    """``offsets.retention.minutes`` after the commit; the group goes with the last of them."""
+    """Offsets expire ``offsets.retention.minutes`` after the commit; the group is removed with the
+    last of them."""
     rig = GroupRig(version)
     rig.commit()
     rig.host.advance(kept_days * DAY_MS - 600_000)
@@ -74,7 +76,7 @@ def test_offsets_of_a_group_that_only_commits_expire(version: str, kept_days: in
 
 
 def test_an_offset_expires_when_it_is_as_old_as_the_retention(rig: GroupRig) -> None:
-    """KIP-211: not a millisecond earlier, not one later."""
+    """KIP-211: an offset expires when it is exactly as old as the retention, to the millisecond."""
     rig.commit()
     group = rig.coordinator.groups["group"]
     assert group.remove_expired_offsets(START_MS + DAY_MS - 1, DAY_MS) == []
@@ -82,7 +84,8 @@ def test_an_offset_expires_when_it_is_as_old_as_the_retention(rig: GroupRig) -> 
 
 
 def test_offsets_of_an_empty_group_live_from_when_it_became_empty(rig: GroupRig) -> None:
-    """KIP-211: not from their commit; the group's own record goes, too."""
+    """KIP-211: retention counts from when the group became empty, not from the commit; the group's
+    record is removed, too."""
     rig.stable("a")
     rig.commit(member="a", generation=1)
     for _ in range(1000):
@@ -109,7 +112,8 @@ def subscription(*topics: str) -> bytes:
 def test_offsets_of_topics_that_a_stable_group_reads_are_kept(
     version: str, left: list[TopicPartition]
 ) -> None:
-    """KIP-211; before, readers of quiet topics lost their place."""
+    """KIP-211: offsets of topics that a stable group reads are kept; before, readers of idle topics
+    lost their place."""
     rig = GroupRig(version, offsets_retention_minutes=20)
     rig.stable("a", protocols=(("range", subscription("orders")),), session_ms=300_000)
     both = (OffsetCommitPartition(ORDERS, 7), OffsetCommitPartition(AUDIT, 8))
@@ -122,7 +126,7 @@ def test_offsets_of_topics_that_a_stable_group_reads_are_kept(
 
 @pytest.mark.parametrize("version", ["3.9", "2.8", "1.1"])
 def test_a_commit_may_say_how_long_it_is_to_be_kept(version: str) -> None:
-    """Versions 2 to 4 of OffsetCommit; the time is stored with the offset."""
+    """OffsetCommit of versions 2 to 4 may name a retention time; it is stored with the offset."""
     rig = GroupRig(version)
     rig.commit(retention_ms=1000)
     (record,) = rig.log.records()
@@ -144,7 +148,7 @@ def test_an_offset_with_a_commit_under_way_does_not_expire(rig: GroupRig) -> Non
 
 @pytest.mark.parametrize("version", ["3.9", "1.1"])
 def test_old_records_get_the_time_of_the_broker(version: str) -> None:
-    """Value version 0 knew no expiry."""
+    """Offset records of value version 0 have no expiry."""
     old = b"\x00\x00" + (5).to_bytes(8, "big") + b"\x00\x00" + START_MS.to_bytes(8, "big")
     log = log_of((encode_key(OffsetKey("group", *ORDERS)), old))
     rig = GroupRig(version, log=log, offsets_retention_minutes=5)

@@ -1,4 +1,4 @@
-"""Several commits of one partition under way at a time: which of them counts, and from when on."""
+"""Concurrent commits of one partition: which of them counts, and from when on."""
 
 from __future__ import annotations
 
@@ -26,9 +26,10 @@ def offsets() -> GroupOffsets:
 def test_of_the_commits_under_way_the_one_later_in_the_log_counts(
     offsets: GroupOffsets, answers: tuple[int, ...]
 ) -> None:
-    """``GroupMetadata.onOffsetCommitAppend``: whatever the order in which they are replicated.
+    """The commit later in the log counts, whatever the order in which commits are replicated.
 
-    A smaller offset committed later counts too: a consumer may go back.
+    A smaller offset committed later counts too, as a consumer may go back
+    (``GroupMetadata.onOffsetCommitAppend``).
     """
     for number in (1, 2, 3):
         offsets.prepare({ORDERS: value(100 - number)})
@@ -42,7 +43,8 @@ def test_of_the_commits_under_way_the_one_later_in_the_log_counts(
 
 
 def test_a_partition_is_unstable_until_its_last_commit_is_replicated(offsets: GroupOffsets) -> None:
-    """KIP-447: the answer to an earlier one does not make it stable."""
+    """KIP-447: a partition is unstable until its last commit is replicated, whatever was answered
+    before."""
     offsets.prepare({ORDERS: value(1)})
     offsets.prepare({ORDERS: value(2)})
     offsets.appended(ORDERS, CommitRecord(0, value(1)))
@@ -52,7 +54,8 @@ def test_a_partition_is_unstable_until_its_last_commit_is_replicated(offsets: Gr
 
 
 def test_an_offset_that_a_transaction_will_move_is_unstable(offsets: GroupOffsets) -> None:
-    """KIP-447: whoever asks for stable ones is told to ask again until the transaction ends."""
+    """KIP-447: a reader that requires stable offsets has to ask again until the transaction
+    ends."""
     offsets.prepare_in_transaction(PRODUCER, {ORDERS: value(1)})
     assert offsets.fetch(ORDERS, True).error is ErrorCode.UNSTABLE_OFFSET_COMMIT
     assert offsets.fetch(ORDERS, False).error is ErrorCode.NONE
@@ -65,7 +68,7 @@ def test_an_offset_that_a_transaction_will_move_is_unstable(offsets: GroupOffset
 
 
 def test_a_commit_that_fails_leaves_a_later_one_under_way(offsets: GroupOffsets) -> None:
-    """``GroupMetadata.failPendingOffsetWrite``."""
+    """A failed commit leaves a later one pending (``GroupMetadata.failPendingOffsetWrite``)."""
     offsets.prepare({ORDERS: value(1)})
     offsets.prepare({ORDERS: value(2)})
     offsets.failed(ORDERS, value(1))
@@ -78,7 +81,7 @@ def test_a_commit_that_fails_leaves_a_later_one_under_way(offsets: GroupOffsets)
 
 
 def test_of_two_commits_in_a_transaction_the_later_one_counts(offsets: GroupOffsets) -> None:
-    """The answer to the first, though it comes last, does not take the second one's place."""
+    """Of two commits in a transaction the later one counts, even if the first is answered last."""
     offsets.prepare_in_transaction(PRODUCER, {ORDERS: value(1)})
     offsets.prepare_in_transaction(PRODUCER, {ORDERS: value(2)})
     offsets.appended_in_transaction(PRODUCER, ORDERS, CommitRecord(1, value(2)))
@@ -89,7 +92,8 @@ def test_of_two_commits_in_a_transaction_the_later_one_counts(offsets: GroupOffs
 
 
 def test_of_two_transactions_the_record_later_in_the_log_counts(offsets: GroupOffsets) -> None:
-    """``GroupMetadata.completePendingTxnOffsetCommit``: whichever transaction ends last."""
+    """Of two transactions the commit later in the log counts, whichever ends last
+    (``GroupMetadata.completePendingTxnOffsetCommit``)."""
     for producer_id, place in ((PRODUCER, 0), (OTHER, 1)):
         offsets.prepare_in_transaction(producer_id, {ORDERS: value(place), AUDIT: value(place)})
         for where in (ORDERS, AUDIT):
@@ -119,7 +123,8 @@ def test_what_was_not_replicated_when_the_transaction_ended_does_not_count(
 
 
 def test_what_is_removed_does_not_come_back_with_the_transaction(offsets: GroupOffsets) -> None:
-    """A topic was deleted while a transaction held offsets of it, and others."""
+    """An offset deleted with its topic does not return when the transaction that held it
+    commits."""
     offsets.prepare_in_transaction(PRODUCER, {ORDERS: value(9), AUDIT: value(9)})
     for where in (ORDERS, AUDIT):
         offsets.appended_in_transaction(PRODUCER, where, CommitRecord(0, value(9)))

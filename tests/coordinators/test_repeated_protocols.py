@@ -1,4 +1,4 @@
-"""Members that name a protocol twice, or none: what they do to their group, by release."""
+"""Members that name a protocol twice, or none, and the effect on their group by release."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ INCONSISTENT = ErrorCode.INCONSISTENT_GROUP_PROTOCOL
 
 @pytest.mark.parametrize("kafka_version", ["2.8", "3.9"])
 def test_a_first_member_with_a_protocol_twice_is_never_answered(kafka_version: str) -> None:
-    """``MemberMetadata.vote`` throws in a timer: the generation has begun, and the group hangs."""
+    """A first member that names a protocol twice is not answered: ``MemberMetadata.vote`` throws in
+    a timer after the generation began, and the group hangs."""
     rig = GroupRig(kafka_version)
     assert rig.join("a", protocols=TWICE) is None
     rig.host.advance(60_000)
@@ -24,7 +25,7 @@ def test_a_first_member_with_a_protocol_twice_is_never_answered(kafka_version: s
 
 
 def test_a_group_that_hangs_loses_its_member_after_five_minutes() -> None:
-    """KAFKA-7610: a new member is not waited for any longer; the group hangs all the same."""
+    """KAFKA-7610: the hanging group loses its new member after five minutes, and still hangs."""
     rig = GroupRig("3.9")
     rig.join("a", protocols=TWICE)
     rig.host.advance(301_000)
@@ -33,7 +34,8 @@ def test_a_group_that_hangs_loses_its_member_after_five_minutes() -> None:
 
 @pytest.mark.parametrize("kafka_version", ["2.8", "3.9"])
 def test_the_member_with_which_all_have_joined_hears_of_the_failure(kafka_version: str) -> None:
-    """The vote throws in its request, which ``KafkaApis`` then answers."""
+    """If the vote throws in the request of the last member to join, ``KafkaApis`` answers that
+    request with the failure."""
     rig = GroupRig(kafka_version)
     rig.join("a")
     rig.host.advance(0)
@@ -45,7 +47,7 @@ def test_the_member_with_which_all_have_joined_hears_of_the_failure(kafka_versio
 
 
 def test_who_heard_of_the_failure_counts_as_one_that_waits() -> None:
-    """Its callback stays with the member, so that no heartbeat is due."""
+    """A member that got the failure keeps its join callback, so that no heartbeat is due."""
     rig = GroupRig("3.9")
     rig.stable("a")
     assert error_of(rig.join("a", protocols=TWICE)) is UNEXPECTED
@@ -54,7 +56,8 @@ def test_who_heard_of_the_failure_counts_as_one_that_waits() -> None:
 
 
 def test_members_that_join_again_beside_one_with_a_protocol_twice_are_refused() -> None:
-    """Two members name it three times, so that they do not seem to have it in common."""
+    """Two members mention the protocol three times, so that it does not seem common to both, and
+    the member that rejoins is refused."""
     rig = GroupRig("3.9")
     rig.join("a")
     rig.host.advance(0)
@@ -66,7 +69,8 @@ def test_members_that_join_again_beside_one_with_a_protocol_twice_are_refused() 
 
 @pytest.mark.parametrize("kafka_version", ["0.10", "1.1"])
 def test_old_releases_count_a_protocol_once(kafka_version: str) -> None:
-    """KAFKA-7142: they intersect sets; the first mention says what the member reads."""
+    """KAFKA-7142: old releases intersect sets of protocols; the first mention has the metadata that
+    counts."""
     rig = GroupRig(kafka_version)
     rig.join("a", protocols=TWICE)
     rig.host.advance(0)
@@ -79,7 +83,8 @@ def test_old_releases_count_a_protocol_once(kafka_version: str) -> None:
     ("kafka_version", "error"), [("0.10", UNEXPECTED), ("1.1", INCONSISTENT), ("3.9", INCONSISTENT)]
 )
 def test_a_first_member_without_protocols(kafka_version: str, error: ErrorCode) -> None:
-    """KAFKA-6005: before 1.0 it is taken in, and the vote fails at once."""
+    """KAFKA-6005: before 1.0 a first member without protocols is accepted, and the vote fails at
+    once."""
     rig = GroupRig(kafka_version)
     assert error_of(rig.join("a", protocols=())) is error
 
@@ -91,7 +96,8 @@ def test_a_first_member_without_a_protocol_type(kafka_version: str, error: Error
 
 
 def test_a_static_member_that_comes_back_with_a_protocol_twice() -> None:
-    """It takes its place, and ``GroupMetadata.selectProtocol`` throws."""
+    """A static member that returns with a protocol twice replaces its predecessor, and
+    ``GroupMetadata.selectProtocol`` throws."""
     rig = GroupRig("3.9")
     rig.join("a", instance="one")
     rig.host.advance(0)

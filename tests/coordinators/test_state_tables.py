@@ -1,4 +1,4 @@
-"""The states of groups and transactions, and what each may follow: pair by pair, as in Kafka."""
+"""The states of groups and transactions and their transitions, pair by pair, as in Kafka."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ TRANSACTIONS = {
 
 
 def test_a_group_goes_on_only_as_kafkas_does() -> None:
-    """``GroupState.validPreviousStates``."""
+    """A group has the transitions of ``GroupState.validPreviousStates``."""
     found = {
         state.value: {before.value for before in previous}
         for state, previous in PREVIOUS_STATES.items()
@@ -34,7 +34,8 @@ def test_a_group_goes_on_only_as_kafkas_does() -> None:
 
 
 def test_a_transaction_goes_on_only_as_kafkas_does() -> None:
-    """DP-134: ``TransactionState.validPreviousStates``; ids expire in three of the states."""
+    """DP-134: a transaction has the transitions of ``TransactionState.validPreviousStates``; ids
+    expire in three of its states."""
     found = {
         state.title: {before.title for before in previous}
         for state, previous in VALID_PREVIOUS_STATES.items()

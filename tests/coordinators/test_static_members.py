@@ -1,4 +1,4 @@
-"""Static members, and coordinators that come and go."""
+"""Static members, and coordinators that resign and take over."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ MODERN = ("2.8", "3.9")
 
 
 def static_pair(version: str = "3.9") -> GroupRig:
-    """A stable group of two static members, ``a`` leads."""
+    """A stable group of two static members, led by ``a``."""
     rig = GroupRig(version)
     for name in "ab":
         rig.join(name, instance=f"i-{name}", session_ms=30_000, rebalance_ms=5000)
@@ -33,7 +33,8 @@ def static_pair(version: str = "3.9") -> GroupRig:
 
 
 def test_a_static_member_that_comes_back_keeps_its_place() -> None:
-    """KIP-345: no rebalance, the same generation, its old assignment, a new id."""
+    """KIP-345: a returning static member gets its old assignment and a new id, without a
+    rebalance."""
     rig = static_pair()
     old = rig.ids["b"]
     answer = rig.join("b", member_id="", instance="i-b", session_ms=30_000)
@@ -52,7 +53,8 @@ def test_a_static_member_that_comes_back_keeps_its_place() -> None:
 
 @pytest.mark.parametrize(("version", "may_skip"), [("2.8", False), ("3.9", False), ("3.9", True)])
 def test_a_static_leader_that_comes_back_does_not_assign(version: str, may_skip: bool) -> None:
-    """Told another leader's id, or since KIP-814 that it leads and shall not assign."""
+    """A returning static leader is named another leader's id or, since KIP-814, told that it leads
+    but may skip the assignment."""
     rig = static_pair(version)
     old = rig.ids["a"]
     answer = rig.join("a", member_id="", instance="i-a", may_skip=may_skip)
@@ -65,7 +67,8 @@ def test_a_static_leader_that_comes_back_does_not_assign(version: str, may_skip:
 
 
 def test_the_new_id_of_a_static_member_is_stored_first() -> None:
-    """So that the next coordinator fences the old one, too; if it cannot be, all is as before."""
+    """The new id of a static member is stored first, so that the next coordinator fences the old
+    id; if that fails, nothing changes."""
     rig = static_pair()
     old = rig.ids["b"]
     rig.replicas.is_held = True
@@ -84,8 +87,8 @@ def test_the_new_id_of_a_static_member_is_stored_first() -> None:
 
 
 def test_a_static_member_whose_new_id_is_being_stored_hears_of_that_alone() -> None:
-    """A coordinator that resigns meanwhile answers those who wait for a rebalance
-    (``GroupCoordinator.onGroupUnloaded``); it waits for the record."""
+    """A static member whose new id is being stored is answered only when the record is written,
+    even if the coordinator resigns meanwhile (``GroupCoordinator.onGroupUnloaded``)."""
     rig = static_pair()
     rig.replicas.is_held = True
     assert rig.join("b", member_id="", instance="i-b") is None
@@ -107,7 +110,8 @@ def test_a_static_member_that_changes_the_protocol_starts_a_rebalance() -> None:
 
 
 def test_a_static_member_that_comes_back_before_the_assignment_starts_a_rebalance() -> None:
-    """The leader assigns to its old id."""
+    """A static member that returns before the assignment starts a rebalance, as the leader would
+    assign to its old id."""
     rig = GroupRig()
     rig.join("a", instance="i-a")
     rig.join("b", instance="i-b")
@@ -119,7 +123,8 @@ def test_a_static_member_that_comes_back_before_the_assignment_starts_a_rebalanc
 
 
 def test_static_members_stay_though_they_did_not_rejoin() -> None:
-    """KIP-345: in the next generation, which they have to sync with like all others."""
+    """KIP-345: static members that did not rejoin stay in the next generation, and have to sync
+    like all others."""
     rig = static_pair()
     rig.join("c", rebalance_ms=5000, session_ms=30_000)
     rig.host.advance(4999)
@@ -152,7 +157,7 @@ def test_an_administrator_removes_static_members_by_their_instance(rig: GroupRig
 
 
 def test_the_place_of_a_static_member_that_was_removed_is_free() -> None:
-    """Whoever comes under the same instance id takes nobody's place."""
+    """A static member that joins under the instance id of a removed member fences no member."""
     rig = static_pair()
     rig.leave(LeavingMember("", "i-b"))
     rig.join("b", member_id="", instance="i-b")
@@ -165,7 +170,8 @@ def test_the_place_of_a_static_member_that_was_removed_is_free() -> None:
 def test_an_instance_that_nobody_knows_makes_a_stranger_since_3_0(
     version: str, error: ErrorCode
 ) -> None:
-    """Before, only joins were refused for it."""
+    """Since 3.0 an unknown instance id is answered UNKNOWN_MEMBER_ID in all requests; before, only
+    in joins."""
     rig = static_pair(version)
     assert rig.heartbeat("a", instance="i-x") == error
     assert error_of(rig.sync("a", instance="i-x")) == error
@@ -180,7 +186,8 @@ def test_an_instance_that_nobody_knows_makes_a_stranger_since_3_0(
 
 @pytest.mark.parametrize("version", JUDGED_VERSIONS)
 def test_the_next_coordinator_knows_the_members(version: str) -> None:
-    """DP-135: with their assignment, so that they go on without a rebalance."""
+    """DP-135: the next coordinator loads the members with their assignments, so that no rebalance
+    is needed."""
     rig = GroupRig(version)
     rig.stable("a", "b")
     generation = rig.group.generation
@@ -215,7 +222,8 @@ def test_who_waits_at_a_coordinator_that_resigns_is_told_to_look_for_another(rig
 
 
 def test_while_it_loads_heartbeats_are_taken_on_trust_and_syncs_start_anew() -> None:
-    """Older clients do not know the error of loading in these answers."""
+    """While a coordinator loads, heartbeats succeed and syncs have to rejoin, as older clients do
+    not expect the loading error there."""
     before = GroupRig()
     before.stable("a")
     rig = GroupRig(lead=False, log=before.log)
@@ -233,7 +241,8 @@ def test_while_it_loads_heartbeats_are_taken_on_trust_and_syncs_start_anew() -> 
 
 @pytest.mark.parametrize("version", JUDGED_VERSIONS)
 def test_a_dead_group_sends_its_members_away(version: str) -> None:
-    """KAFKA-8386: since 2.3 to look for the coordinator, before to join anew."""
+    """KAFKA-8386: since 2.3 a dead group sends its members to look for the coordinator; before, to
+    rejoin."""
     rig = GroupRig(version)
     rig.stable("a")
     rig.group.state = GroupState.DEAD

@@ -27,7 +27,8 @@ def test_range_gives_neighbours_and_the_same_numbers_of_every_topic() -> None:
 
 
 def test_range_puts_static_members_first() -> None:
-    """By their instance ids, so that a restart does not move partitions."""
+    """The range assignor orders static members by instance id, so that a restart moves no
+    partitions."""
     members = {"a": spec("t"), "z": spec("t", instance="i-1"), "b": spec("t", instance="i-2")}
     assert range_assignor(members, {"t": 3}) == {
         "z": {"t": (0,)},
@@ -45,13 +46,13 @@ def test_range_gives_a_topic_to_those_that_read_it() -> None:
 
 
 def test_uniform_keeps_what_balance_allows() -> None:
-    """A member that joins gets what the others have too much of."""
+    """A joining member gets the partitions that the other members have above the balance."""
     members = {"a": spec("t", target={"t": (0, 1, 2)}), "b": spec("t")}
     assert uniform_assignor(members, {"t": 3}) == {"a": {"t": (0, 1)}, "b": {"t": (2,)}}
 
 
 def test_uniform_balances_members_that_read_different_topics() -> None:
-    """Who reads only the small topic gets it; the others share the rest."""
+    """A member that reads only the small topic gets it; the other members share the rest."""
     members = {"a": spec("t", "u", target={"t": (0, 1, 2), "u": (0,)}), "b": spec("u")}
     assert uniform_assignor(members, {"t": 3, "u": 2}) == {
         "a": {"t": (0, 1, 2)},
@@ -69,7 +70,8 @@ COUNTS = st.fixed_dictionaries({topic: st.integers(1, 7) for topic in "tuv"})
 def test_every_partition_has_one_owner_who_reads_it(
     before: dict[str, set[str]], after: dict[str, set[str]], counts: dict[str, int], name: str
 ) -> None:
-    """Whatever members had before; and it is fair to those that read the same topics."""
+    """Whatever members owned before, each partition goes to one reader, evenly among equal
+    subscriptions."""
     first = ASSIGNORS[name]({m: spec(*topics) for m, topics in before.items()}, counts)
     members = {m: spec(*topics, target=first.get(m)) for m, topics in after.items()}
     found = ASSIGNORS[name](members, counts)

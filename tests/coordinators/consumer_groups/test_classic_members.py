@@ -1,5 +1,5 @@
-"""Members of the classic protocol in a group of the consumer protocol (KIP-848): their times, and
-what becomes of the group."""
+"""Members of the classic protocol in a group of the consumer protocol (KIP-848): their timeouts,
+and the conversions of the group."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def rig() -> ConsumerGroupRig:
 
 
 def beat(rig: ConsumerGroupRig, name: str, count: int) -> ErrorCode:
-    """Heartbeats of a member every nine seconds; the last answer."""
+    """Send heartbeats of a member every nine seconds and return the last answer."""
     error = NONE
     for _ in range(count):
         rig.host.advance(9000)
@@ -41,14 +41,14 @@ def beat(rig: ConsumerGroupRig, name: str, count: int) -> ErrorCode:
 
 
 def known(rig: ConsumerGroupRig) -> list[str]:
-    """Names of the members that there are."""
+    """Return the names of the group's members."""
     ids = {member.member_id for member in rig.described().members}
     return [name for name, member_id in rig.ids.items() if member_id in ids]
 
 
 def test_who_joins_and_syncs_in_time_stays(rig: ConsumerGroupRig) -> None:
-    """Neither time to join nor time to sync runs on (``cancelConsumerGroupJoinTimeout``,
-    ``cancelConsumerGroupSyncTimeout``)."""
+    """A member that rejoins and syncs in time cancels its join and sync timeouts
+    (``cancelConsumerGroupJoinTimeout``, ``cancelConsumerGroupSyncTimeout``)."""
     assert rig.heartbeat("c", 1) is REBALANCE
     rejoin(rig, "c", 0, 1)
     assert beat(rig, "c", 1) is NONE
@@ -61,7 +61,8 @@ def test_who_joins_and_syncs_in_time_stays(rig: ConsumerGroupRig) -> None:
 
 
 def test_who_joins_and_never_syncs_is_removed(rig: ConsumerGroupRig) -> None:
-    """After its rebalance timeout, though it beats (``scheduleConsumerGroupSyncTimeout``)."""
+    """A member that joins but never syncs is removed after its rebalance timeout, despite its
+    heartbeats (``scheduleConsumerGroupSyncTimeout``)."""
     joined = rig.join("c", protocols=subscription(0, 1))
     assert error_of(joined) is NONE
     beat(rig, "c", 6)
@@ -71,7 +72,8 @@ def test_who_joins_and_never_syncs_is_removed(rig: ConsumerGroupRig) -> None:
 
 
 def test_a_member_has_its_own_session(rig: ConsumerGroupRig) -> None:
-    """Not that of the broker, after each of its heartbeats (``classicGroupHeartbeat``)."""
+    """Each heartbeat of a classic member renews its own session timeout, not the broker's
+    (``classicGroupHeartbeat``)."""
     rig.join("e", member_id="", protocols=subscription(), session_ms=30_000)
     rig.sync("e", generation=epoch_of(rig, "e"))
     rig.heartbeat("e", epoch_of(rig, "e"))
@@ -82,7 +84,8 @@ def test_a_member_has_its_own_session(rig: ConsumerGroupRig) -> None:
 
 
 def test_a_member_is_told_when_others_gave_up_what_it_waits_for(rig: ConsumerGroupRig) -> None:
-    """REBALANCE_IN_PROGRESS, though the epoch is the newest (``classicGroupHeartbeat``)."""
+    """A heartbeat answers REBALANCE_IN_PROGRESS when awaited partitions are free, even in the
+    newest epoch (``classicGroupHeartbeat``)."""
     assert rejoin(rig, "d", 2, 3) == assignment(2)
     joined = rig.join("e", member_id="", protocols=subscription())
     assert error_of(joined) is NONE
@@ -97,7 +100,8 @@ def test_a_member_is_told_when_others_gave_up_what_it_waits_for(rig: ConsumerGro
 
 
 def test_the_record_of_the_classic_group_is_removed(rig: ConsumerGroupRig) -> None:
-    """Else it would be back once the group is deleted (``convertToConsumerGroup``)."""
+    """The record of the converted classic group is removed, or the group would reappear after its
+    deletion (``convertToConsumerGroup``)."""
     key = encode_group_key(GroupKey("group"))
     values = [record.value for record in rig.log.records() if record.key == key]
     assert len(values) > 1
@@ -105,7 +109,7 @@ def test_the_record_of_the_classic_group_is_removed(rig: ConsumerGroupRig) -> No
 
 
 def test_a_group_of_other_workers_is_not_converted() -> None:
-    """Only consumers are, whatever the others' bytes look like
+    """Only groups of consumers are converted, whatever the metadata of other groups looks like
     (``validateOnlineUpgrade``, ``usesConsumerGroupProtocol``)."""
     rig = ConsumerGroupRig(group_consumer_migration_policy="bidirectional")
     rig.join("c", protocol_type="connect", protocols=subscription())
@@ -116,8 +120,8 @@ def test_a_group_of_other_workers_is_not_converted() -> None:
 
 
 def test_a_group_stays_while_one_member_speaks_the_consumer_protocol() -> None:
-    """The last one alone leaves a classic group behind, with the epoch as its generation
-    (``validateOnlineDowngradeWithFencedMember``)."""
+    """A group becomes classic only when its last member of the consumer protocol leaves; its epoch
+    is the generation then (``validateOnlineDowngradeWithFencedMember``)."""
     rig = classic_pair("bidirectional")
     a, b = rig.member("a").join(), rig.member("b").join()
     assert a.leave().error is NONE
@@ -132,7 +136,8 @@ def test_a_group_stays_while_one_member_speaks_the_consumer_protocol() -> None:
 
 
 def test_who_was_to_give_up_is_awaited_by_the_next_coordinator_too() -> None:
-    """For its rebalance timeout (``GroupMetadataManager.onLoaded``)."""
+    """The next coordinator also waits the rebalance timeout for a member that has partitions to
+    revoke (``GroupMetadataManager.onLoaded``)."""
     rig = ConsumerGroupRig()
     a = rig.member("a", rebalance_timeout_ms=3000).join()
     rig.member("b").join()
@@ -145,7 +150,7 @@ def test_who_was_to_give_up_is_awaited_by_the_next_coordinator_too() -> None:
 
 
 def test_one_of_several_changed_topics_is_enough() -> None:
-    """Who reads it looks at its topics."""
+    """A group examines its topics again if it reads one of several changed topics."""
     rig = ConsumerGroupRig()
     a = rig.member("a").join()
     rig.announce(orders=6, audit=3)
@@ -153,7 +158,8 @@ def test_one_of_several_changed_topics_is_enough() -> None:
 
 
 def test_uneven_members_differ_by_one_partition_at_most() -> None:
-    """Where topics allow it (``UniformHeterogeneousAssignmentBuilder.balance``)."""
+    """Members of unequal subscriptions differ by at most one partition where their topics allow it
+    (``UniformHeterogeneousAssignmentBuilder.balance``)."""
     members = {
         "m1": MemberSpec(("A", "B"), ("A", "B"), {"A": (0, 1), "B": (0,)}),
         "m2": MemberSpec(("A",), ("A",), {"A": (2,)}),
@@ -163,7 +169,7 @@ def test_uneven_members_differ_by_one_partition_at_most() -> None:
 
 
 def test_uneven_members_keep_what_they_have_and_read() -> None:
-    """What is even already does not move; what a member reads no more is given away."""
+    """An even assignment does not move; partitions that a member no longer reads are reassigned."""
     members = {
         "m1": MemberSpec(("A", "B"), ("A", "B"), {"A": (1,), "B": (0,)}),
         "m2": MemberSpec(("A",), ("A",), {"A": (0, 2), "B": (1,)}),

@@ -1,5 +1,5 @@
-"""What a member of a group of the consumer protocol (KIP-848) says anew, and static members that
-go and come back."""
+"""Changes that a member of a group of the consumer protocol (KIP-848) reports, and static members
+that leave and return."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def rig() -> ConsumerGroupRig:
 
 
 def written(rig: ConsumerGroupRig) -> int:
-    """Number of records in the log."""
+    """Return the number of records in the log."""
     return sum(len(batch.records()) for batch in rig.log.batches)
 
 
@@ -28,7 +28,7 @@ def written(rig: ConsumerGroupRig) -> int:
 
 
 def test_only_the_last_of_the_former_epochs_is_taken(rig: ConsumerGroupRig) -> None:
-    """A member two epochs behind is fenced, though it reads no more than it may
+    """A member two epochs behind is fenced, even if it owns no more than it may
     (``ConsumerGroup``'s ``throwIfConsumerGroupMemberEpochIsInvalid``)."""
     a = rig.member("a").join()
     for count in (5, 6):
@@ -40,8 +40,8 @@ def test_only_the_last_of_the_former_epochs_is_taken(rig: ConsumerGroupRig) -> N
 
 
 def test_a_second_revocation_is_of_the_next_epoch(rig: ConsumerGroupRig) -> None:
-    """What was given up brings a member one epoch on, even if it has more to give up
-    (``CurrentAssignmentBuilder``, UNREVOKED_PARTITIONS)."""
+    """A completed revocation advances a member by one epoch, even if it has more partitions to
+    revoke (``CurrentAssignmentBuilder``, UNREVOKED_PARTITIONS)."""
     a = rig.member("a").join()
     rig.member("b").join()
     assert (a.beat().epoch, len(a.owned)) == (1, 2)
@@ -55,7 +55,7 @@ def test_a_second_revocation_is_of_the_next_epoch(rig: ConsumerGroupRig) -> None
 
 
 def test_a_regular_expression_that_changes_is_assigned(rig: ConsumerGroupRig) -> None:
-    """Like other names of topics, it raises the group's epoch."""
+    """A changed regular expression raises the group's epoch, as a changed list of topics does."""
     a = rig.member("a", topics=None, topic_regex="ord.*").join()
     a.beat(topic_regex="aud.*")
     a.beat()
@@ -63,8 +63,8 @@ def test_a_regular_expression_that_changes_is_assigned(rig: ConsumerGroupRig) ->
 
 
 def test_a_rack_alone_is_stored_and_raises_no_epoch(rig: ConsumerGroupRig) -> None:
-    """Another coordinator finds it, and the member in the epoch it had: the records of metadata
-    and of the assignment stand alone."""
+    """A change of rack is stored without a new epoch: another coordinator finds the rack, and the
+    member in its old epoch."""
     a = rig.member("a").join()
     assert a.beat(rack="r1").epoch == 1
     other = ConsumerGroupRig(log=rig.log)
@@ -75,8 +75,8 @@ def test_a_rack_alone_is_stored_and_raises_no_epoch(rig: ConsumerGroupRig) -> No
 
 
 def test_an_assignor_counts_from_the_heartbeat_that_names_it(rig: ConsumerGroupRig) -> None:
-    """The very one that leads to the assignment (``consumerGroupHeartbeat`` passes the updated
-    member to ``computePreferredServerAssignor``)."""
+    """A newly named assignor counts in the assignment that the same heartbeat causes
+    (``consumerGroupHeartbeat`` passes the updated member to ``computePreferredServerAssignor``)."""
     both = ("orders", "audit")
     a = rig.member("a", topics=both).join()
     b = rig.member("b", topics=both, server_assignor="range").join()
@@ -95,7 +95,8 @@ def test_a_target_that_stays_is_not_written_again(rig: ConsumerGroupRig) -> None
 
 
 def test_topics_of_one_that_left_are_none_of_the_groups(rig: ConsumerGroupRig) -> None:
-    """Its departure writes that: another look at the topics finds nothing new."""
+    """The departure of a member drops its topics at once, so that the next metadata refresh finds
+    nothing new."""
     a = rig.member("a").join()
     b = rig.member("b", topics=("audit",)).join()
     b.leave()
@@ -108,7 +109,8 @@ def test_topics_of_one_that_left_are_none_of_the_groups(rig: ConsumerGroupRig) -
 
 
 def test_a_static_member_that_is_back_has_its_target(rig: ConsumerGroupRig) -> None:
-    """Under its new id it shall have what it had: the next assignment begins with that."""
+    """A returning static member has its former target under its new id, and the next assignment
+    starts from that."""
     a = rig.member("a", group_instance_id="i-a").join()
     a.leave(-2)
     rig.member("a2", group_instance_id="i-a").join()
@@ -117,7 +119,7 @@ def test_a_static_member_that_is_back_has_its_target(rig: ConsumerGroupRig) -> N
 
 
 def test_what_a_static_member_was_to_give_up_is_free_when_it_goes(rig: ConsumerGroupRig) -> None:
-    """It reads nothing while it is away: others need not wait until it is back
+    """Partitions that a static member had to revoke are free as soon as it leaves temporarily
     (``consumerGroupStaticMemberGroupLeave``)."""
     a = rig.member("a", group_instance_id="i-a").join()
     b = rig.member("b").join()
@@ -128,7 +130,7 @@ def test_what_a_static_member_was_to_give_up_is_free_when_it_goes(rig: ConsumerG
 
 
 def test_a_static_member_that_leaves_for_good_keeps_nothing(rig: ConsumerGroupRig) -> None:
-    """Epoch -1 ends a membership, with an instance id, too."""
+    """Epoch -1 ends a membership, even that of a static member."""
     a = rig.member("a", group_instance_id="i-a").join()
     b = rig.member("b").join()
     rig.settle(a, b)
@@ -139,7 +141,8 @@ def test_a_static_member_that_leaves_for_good_keeps_nothing(rig: ConsumerGroupRi
 
 
 def test_the_former_id_of_a_static_member_is_assigned_nothing(rig: ConsumerGroupRig) -> None:
-    """Not even if the member comes back with another subscription."""
+    """The former id of a static member is assigned nothing, even if the member returns with another
+    subscription."""
     a = rig.member("a", group_instance_id="i-a").join()
     a.leave(-2)
     again = rig.member("a2", group_instance_id="i-a", topics=("orders", "audit")).join()
@@ -152,8 +155,8 @@ def test_the_former_id_of_a_static_member_is_assigned_nothing(rig: ConsumerGroup
 
 @pytest.mark.parametrize(("expire_timestamp_ms", "gone_ms"), [(-1, 2000), (1500, 1500)])
 def test_an_offset_expires_when_its_time_is_reached(expire_timestamp_ms: int, gone_ms: int) -> None:
-    """The retention after its commit, or at the time that an old commit named
-    (``OffsetExpirationConditionImpl.isOffsetExpired``)."""
+    """An offset expires when the retention time since its commit, or the expiry that an old commit
+    named, is reached (``OffsetExpirationConditionImpl.isOffsetExpired``)."""
     group = ConsumerGroup("group")
     partition = TopicPartition("orders", 0)
     value = OffsetValue(5, -1, "", 1000, expire_timestamp_ms)

@@ -21,7 +21,8 @@ REBALANCE = ErrorCode.REBALANCE_IN_PROGRESS
 
 
 def test_an_empty_classic_group_changes_with_its_first_member() -> None:
-    """Whatever the policy is; the offsets stay."""
+    """An empty classic group is converted by its first consumer member under any policy, and keeps
+    its offsets."""
     rig = ConsumerGroupRig()
     rig.commit()
     assert rig.member("a").join().error is NONE
@@ -45,7 +46,8 @@ def test_an_empty_group_of_the_consumer_protocol_changes_back() -> None:
 
 
 def test_classic_members_of_an_upgraded_group_keep_their_sessions() -> None:
-    """Each is to be heard of within its own, and the group that it came from misses it no more."""
+    """Each classic member of an upgraded group keeps its own session timeout; the timers of the old
+    group are gone."""
     rig = classic_pair("upgrade")
     a = rig.member("a").join()
     rig.host.advance(5_000)
@@ -59,7 +61,8 @@ def test_classic_members_of_an_upgraded_group_keep_their_sessions() -> None:
 
 @pytest.mark.parametrize(("max_size", "is_full"), [(2, True), (1, False)])
 def test_a_group_of_just_the_greatest_size_is_upgraded(max_size: int, is_full: bool) -> None:
-    """It is full then, which its new member is told; a larger one is not upgraded."""
+    """A group of exactly the maximum size is upgraded and its new member refused; a larger group is
+    not upgraded."""
     rig = classic_pair("upgrade", group_consumer_max_size=max_size)
     error = rig.member("a").join().error
     assert error is (ErrorCode.GROUP_MAX_SIZE_REACHED if is_full else ErrorCode.GROUP_ID_NOT_FOUND)
@@ -75,7 +78,8 @@ def test_without_the_policy_a_classic_group_stays(policy: str) -> None:
 
 @pytest.mark.parametrize("policy", ["upgrade", "Bidirectional"])
 def test_a_member_of_the_consumer_protocol_upgrades_the_group(policy: str) -> None:
-    """The others keep what they have until they join again, and then share with it."""
+    """Classic members keep their partitions after the upgrade until they rejoin and share with the
+    new member."""
     rig = classic_pair(policy)
     a = rig.member("a").join()
     assert (a.error, a.epoch, a.owned) == (NONE, 2, set())
@@ -97,7 +101,8 @@ def test_a_member_of_the_consumer_protocol_upgrades_the_group(policy: str) -> No
 
 
 def test_a_classic_member_joins_such_a_group() -> None:
-    """It is told its id first, if it understands that; static ones take their place."""
+    """A classic member that joins is given its id first, if its version supports that; a static one
+    replaces its predecessor."""
     rig = classic_pair("upgrade")
     a = rig.member("a").join()
     answer = rig.join("e", member_id="", protocols=subscription(), needs_id=True)
@@ -111,7 +116,8 @@ def test_a_classic_member_joins_such_a_group() -> None:
 
 
 def test_a_classic_member_needs_a_protocol_that_all_of_them_know() -> None:
-    """One that some know is not enough (``ConsumerGroup.supportsClassicProtocols``)."""
+    """A classic member needs a protocol that all classic members support, not just some
+    (``ConsumerGroup.supportsClassicProtocols``)."""
     rig = classic_pair("upgrade")
     rig.member("a").join()
     ((_, data),) = subscription()
@@ -136,7 +142,8 @@ def test_classic_members_are_checked_as_ever() -> None:
 
 
 def test_a_classic_member_that_does_not_join_again_is_fenced() -> None:
-    """Within its rebalance timeout from when it was told to; it may beat meanwhile."""
+    """A classic member is fenced unless it rejoins within its rebalance timeout of the request to
+    do so; it may send heartbeats meanwhile."""
     rig = classic_pair("upgrade")
     rig.member("a").join()
     for _ in range(7):
@@ -151,14 +158,15 @@ def test_a_classic_member_leaves() -> None:
     left = rig.leave("c", LeavingMember("nobody"))
     assert [member.error for member in left.members] == [NONE, ErrorCode.UNKNOWN_MEMBER_ID]
     a.beat()
-    assert (a.epoch, a.owned) == (3, {("orders", 1)})  # d still has what else is meant for it
+    assert (a.epoch, a.owned) == (3, {("orders", 1)})  # d still owns partitions of a's target
 
 
 @pytest.mark.parametrize(("policy", "state"), [("bidirectional", "Preparing"), ("upgrade", "")])
 def test_the_last_member_of_the_consumer_protocol_downgrades_the_group(
     policy: str, state: str
 ) -> None:
-    """The classic members go on with a rebalance, if the policy allows it."""
+    """When the last consumer member leaves, the classic members continue with a rebalance, if the
+    policy allows it."""
     rig = classic_pair(policy)
     a = rig.member("a").join()
     rig.commit_as(a)

@@ -1,4 +1,4 @@
-"""Offsets of groups of the consumer protocol (KIP-848), and what administrators are told."""
+"""Offsets of groups of the consumer protocol (KIP-848), and the answers to administrators."""
 
 from __future__ import annotations
 
@@ -29,7 +29,8 @@ def rig() -> ConsumerGroupRig:
 
 
 def test_a_member_commits_in_its_epoch_only(rig: ConsumerGroupRig) -> None:
-    """STALE_MEMBER_EPOCH in another; older versions of the request do not know it."""
+    """A commit in another epoch is refused with STALE_MEMBER_EPOCH, an error that older versions of
+    the request lack."""
     a = rig.member("a").join()
     assert rig.commit_as(a) is NONE
     assert rig.offset() == 5
@@ -42,7 +43,8 @@ def test_a_member_commits_in_its_epoch_only(rig: ConsumerGroupRig) -> None:
 
 
 def test_a_member_fetches_in_its_epoch_only(rig: ConsumerGroupRig) -> None:
-    """Who names no member, as an administrator, is always answered."""
+    """A member fetches offsets only in its epoch; a request without a member, as from an
+    administrator, is always answered."""
     a = rig.member("a").join()
     assert rig.fetch_as(a) is NONE
     assert rig.fetch_as(a, 7) is ErrorCode.STALE_MEMBER_EPOCH
@@ -51,7 +53,8 @@ def test_a_member_fetches_in_its_epoch_only(rig: ConsumerGroupRig) -> None:
 
 
 def test_a_commit_to_no_group_names_the_group(rig: ConsumerGroupRig) -> None:
-    """GROUP_ID_NOT_FOUND since version 9 of the request, ILLEGAL_GENERATION before."""
+    """A commit to an unknown group gets GROUP_ID_NOT_FOUND since version 9 of the request,
+    ILLEGAL_GENERATION before."""
     a = rig.member("a")
     assert rig.commit_as(a, 1) is ErrorCode.GROUP_ID_NOT_FOUND
     assert rig.commit_as(a, 1, api_version=8) is ErrorCode.ILLEGAL_GENERATION
@@ -89,7 +92,8 @@ def test_a_group_is_described_with_what_members_shall_have(rig: ConsumerGroupRig
 
 
 def test_descriptions_of_the_other_protocol_do_not_find_it(rig: ConsumerGroupRig) -> None:
-    """DescribeGroups knows no such group; ConsumerGroupDescribe knows no classic one."""
+    """DescribeGroups does not find consumer groups; ConsumerGroupDescribe does not find classic
+    groups."""
     rig.member("a").join()
     describe = rig.coordinator.describe_groups
     assert describe(DescribeGroupsRequest(("group",))).groups == (
@@ -115,7 +119,8 @@ def test_groups_are_listed_by_state_and_type(rig: ConsumerGroupRig) -> None:
 
 
 def test_a_group_is_deleted_when_it_has_no_members(rig: ConsumerGroupRig) -> None:
-    """With its offsets; another coordinator does not find it again."""
+    """A group without members is deleted with its offsets, and another coordinator does not find
+    it."""
     a = rig.member("a").join()
     rig.commit_as(a)
     delete = rig.coordinator.delete_groups
@@ -140,7 +145,8 @@ def test_offsets_are_deleted_of_topics_that_no_member_reads(rig: ConsumerGroupRi
 
 
 def test_offsets_expire_by_topic_and_then_the_group() -> None:
-    """Those of topics that members read stay; an empty group without offsets goes."""
+    """Offsets of topics that members read do not expire; an empty group without offsets is
+    removed."""
     rig = ConsumerGroupRig(offsets_retention_minutes=60)
     a = rig.member("a").join()
     rig.commit_as(a)
@@ -155,7 +161,8 @@ def test_offsets_expire_by_topic_and_then_the_group() -> None:
 
 
 def test_without_the_switch_the_records_are_passed_over(rig: ConsumerGroupRig) -> None:
-    """A coordinator of classic groups alone finds the offsets, and no members."""
+    """A coordinator that supports only classic groups loads the offsets and skips the records of
+    members."""
     rig.commit_as(rig.member("a").join())
     plain = GroupRig(log=rig.log)
     assert plain.offset() == 5

@@ -1,4 +1,4 @@
-"""Members of groups of the consumer protocol (KIP-848) on their way to what they shall have."""
+"""How members of groups of the consumer protocol (KIP-848) reach their target assignment."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def rig() -> ConsumerGroupRig:
 
 
 def test_the_first_member_gets_all_at_once(rig: ConsumerGroupRig) -> None:
-    """Its join is answered with epoch 1, its partitions and the pace of heartbeats."""
+    """The first join is answered with epoch 1, all partitions and the heartbeat interval."""
     a = rig.member("a").join()
     assert a.answer is not None
     assert a.answer.member_id == "id-a"
@@ -25,7 +25,7 @@ def test_the_first_member_gets_all_at_once(rig: ConsumerGroupRig) -> None:
 
 
 def test_a_member_gives_up_before_another_gets(rig: ConsumerGroupRig) -> None:
-    """Until the first says that it no longer reads them, the second gets nothing."""
+    """A new member gets no partitions until their former owner confirms their revocation."""
     a = rig.member("a").join()
     b = rig.member("b").join()
     assert (b.epoch, b.owned) == (2, set())
@@ -47,7 +47,7 @@ def test_a_member_gives_up_before_another_gets(rig: ConsumerGroupRig) -> None:
 
 
 def test_a_heartbeat_without_news_has_no_assignment(rig: ConsumerGroupRig) -> None:
-    """Only a full request, or a changed assignment, is answered with one."""
+    """Only a full request, or a changed assignment, is answered with an assignment."""
     a = rig.member("a").join()
     assert a.send(1).answer is not None
     assert a.answer is not None
@@ -58,7 +58,8 @@ def test_a_heartbeat_without_news_has_no_assignment(rig: ConsumerGroupRig) -> No
 
 
 def test_a_member_that_leaves_frees_its_partitions(rig: ConsumerGroupRig) -> None:
-    """The others get them with their next heartbeats, in a new epoch."""
+    """The partitions of a member that leaves go to the others with their next heartbeats, in a new
+    epoch."""
     a, b = rig.member("a").join(), rig.member("b").join()
     rig.settle(a, b)
     left = b.leave()
@@ -72,7 +73,7 @@ def test_a_member_that_leaves_frees_its_partitions(rig: ConsumerGroupRig) -> Non
 
 
 def test_a_member_that_falls_silent_is_fenced(rig: ConsumerGroupRig) -> None:
-    """After the session timeout of the broker; it has to join anew."""
+    """A silent member is fenced after the broker's session timeout and has to rejoin."""
     a, b = rig.member("a").join(), rig.member("b").join()
     rig.settle(a, b)
     for _ in range(3):
@@ -83,7 +84,8 @@ def test_a_member_that_falls_silent_is_fenced(rig: ConsumerGroupRig) -> None:
 
 
 def test_a_member_that_does_not_give_up_is_fenced(rig: ConsumerGroupRig) -> None:
-    """After its own rebalance timeout, however often it is heard of."""
+    """A member that does not revoke its partitions is fenced after its rebalance timeout, despite
+    its heartbeats."""
     a = rig.member("a", rebalance_timeout_ms=3000).join()
     b = rig.member("b").join()
     a.send(1)
@@ -97,7 +99,8 @@ def test_a_member_that_does_not_give_up_is_fenced(rig: ConsumerGroupRig) -> None
 
 
 def test_new_partitions_and_topics_are_assigned(rig: ConsumerGroupRig) -> None:
-    """A change of the topics that members read raises the epoch; that of others does not."""
+    """A change of the topics that members read raises the epoch; a change of other topics does
+    not."""
     a = rig.member("a", topics=("orders", "later")).join()
     rig.announce(audit=7)
     assert a.beat().epoch == 1
@@ -112,7 +115,7 @@ def test_new_partitions_and_topics_are_assigned(rig: ConsumerGroupRig) -> None:
 
 
 def test_a_regular_expression_finds_topics(rig: ConsumerGroupRig) -> None:
-    """Also those that are made later (the heartbeat of version 1)."""
+    """A regular expression also matches topics created later (version 1 of the heartbeat)."""
     a = rig.member("a", topics=None, topic_regex="or.*").join()
     assert {topic for topic, _ in a.owned} == {"orders"}
     rig.announce(oranges=1)
@@ -130,7 +133,8 @@ def test_a_subscription_that_changes_is_assigned(rig: ConsumerGroupRig) -> None:
 
 
 def test_the_previous_epoch_is_taken_after_a_lost_answer(rig: ConsumerGroupRig) -> None:
-    """The member reads no more than it may; with more, or an older epoch, it is fenced."""
+    """A member in the previous epoch is accepted if it owns no more than it may; with more, or in
+    an older epoch, it is fenced."""
     a = rig.member("a").join()
     rig.member("b").join()
     a.beat()
@@ -161,7 +165,7 @@ REFUSALS = [
 def test_a_malformed_heartbeat_is_refused(
     rig: ConsumerGroupRig, epoch: int, more: dict[str, object], text: str
 ) -> None:
-    """INVALID_REQUEST says what is wrong."""
+    """A malformed heartbeat is refused with INVALID_REQUEST and a message that names the fault."""
     answer = rig.member("a").send(epoch, **more).answer
     assert answer is not None
     assert answer.error is ErrorCode.INVALID_REQUEST
@@ -203,7 +207,8 @@ def static_pair(rig: ConsumerGroupRig) -> tuple[Member, Member]:
 
 
 def test_a_static_member_that_comes_back_has_its_partitions(rig: ConsumerGroupRig) -> None:
-    """It left with epoch -2: the group keeps its epoch, and nothing moves."""
+    """A static member that left with epoch -2 returns to its partitions without a new group
+    epoch."""
     a, b = static_pair(rig)
     had = set(b.owned)
     assert b.leave(-2).error is NONE
@@ -216,7 +221,7 @@ def test_a_static_member_that_comes_back_has_its_partitions(rig: ConsumerGroupRi
 
 
 def test_the_place_of_a_static_member_is_not_given_away(rig: ConsumerGroupRig) -> None:
-    """UNRELEASED_INSTANCE_ID while the member with this instance id is there."""
+    """A join under the instance id of a present member is refused with UNRELEASED_INSTANCE_ID."""
     static_pair(rig)
     thief = rig.member("c", group_instance_id="i-b").join()
     assert thief.error is ErrorCode.UNRELEASED_INSTANCE_ID
@@ -237,7 +242,8 @@ def test_a_static_member_that_stays_away_loses_its_place(rig: ConsumerGroupRig) 
 
 
 def test_another_coordinator_finds_the_group_as_it_was(rig: ConsumerGroupRig) -> None:
-    """In the middle of a rebalance, too: epochs, assignments and who has to give up what."""
+    """Another coordinator loads epochs, assignments and pending revocations, even amid a
+    rebalance."""
     a, b = rig.member("a").join(), rig.member("b").join()
     a.beat()
     before = rig.described()
@@ -263,7 +269,8 @@ def test_a_coordinator_ends_the_sessions_that_it_loads(rig: ConsumerGroupRig) ->
 
 
 def test_a_change_is_answered_when_it_is_replicated(rig: ConsumerGroupRig) -> None:
-    """And so is a heartbeat that tells of it."""
+    """A heartbeat that changes the group, or that reports the change, is answered once the change
+    is replicated."""
     a = rig.member("a")
     rig.replicas.is_held = True
     a.join()

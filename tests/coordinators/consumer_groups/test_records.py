@@ -70,7 +70,7 @@ def test_a_record_has_kafkas_bytes(record: GroupRecord, key: str, value: str) ->
 
 @pytest.mark.parametrize(("record", "key", "value"), WRITTEN)
 def test_a_record_is_read_again(record: GroupRecord, key: str, value: str) -> None:
-    """A member's own record tells what it said, not what it has."""
+    """A member's own record holds its subscription, not its assignment."""
     found = records.decode(bytes.fromhex(key), bytes.fromhex(value))
     if record.kind is records.RecordKind.MEMBER:
         record = record._replace(
