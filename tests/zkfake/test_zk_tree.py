@@ -375,7 +375,7 @@ def test_conditional_update_of_a_missing_node_or_wrong_version_is_refused(zk: Dr
 
 
 def test_a_tree_restored_from_its_snapshot_goes_on_as_the_original(zk: Driver) -> None:
-    """Counters, owners and the closing order are the same, so that servers stay equal."""
+    """A restored tree has equal counters, owners and closing order, so that servers stay equal."""
     zk(CreateRequest("/a"))
     zk(MultiRequest((CreateRequest("/a/z", ephemeral=True), CreateRequest("/a/b", ephemeral=True))))
     zk(CreateRequest("/a/s", sequential=True))

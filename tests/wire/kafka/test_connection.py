@@ -256,7 +256,7 @@ async def test_reading_stops_while_many_frames_wait_and_goes_on_later(wire: Wire
 
 
 async def test_a_client_that_does_not_read_stops_the_processing_of_its_requests(wire: Wire) -> None:
-    """Responses accumulate only up to the transport's limit."""
+    """Responses to a client that does not read accumulate only up to the transport's limit."""
     many = 300
     big = MetadataResponse((), "x" * 30_000, -1, ())
     client = await wire.connect()
@@ -275,7 +275,7 @@ async def test_a_client_that_does_not_read_stops_the_processing_of_its_requests(
 
 
 async def test_nagle_is_off(wire: Wire) -> None:
-    """Small responses are sent at once."""
+    """Nagle's algorithm is off, so that small responses are sent at once."""
     await wire.connect()
     await wire.until(lambda: wire.listener.connections)
     connection: Connection = wire.listener.connections[0]

@@ -73,7 +73,7 @@ def test_the_replica_that_fetches_is_told_in_a_tagged_field_since_version_15() -
 
 
 def test_odd_epochs_of_a_fetch_mean_none_and_one_of_a_session() -> None:
-    """``RequestUtils.getLeaderEpoch`` and ``FetchMetadata.isFull``."""
+    """Negative epochs: ``RequestUtils.getLeaderEpoch`` and ``FetchMetadata.isFull``."""
     request = fetched(12, {"currentLeaderEpoch": -7}, sessionEpoch=-2)
     assert request.partitions[0].current_leader_epoch == -1
     assert request.session_epoch == EPOCH_MAX
@@ -148,7 +148,7 @@ def test_who_asks_for_an_epoch_without_a_replica_id_is_a_consumer(
 def test_an_offset_that_is_committed_twice_counts_once_since_version_1(
     version: int, offsets: list[int]
 ) -> None:
-    """Null metadata is read as an empty string."""
+    """The last of several offsets counts since version 1; null metadata is read as empty."""
     entries = [
         {"partitionIndex": 0, "committedOffset": offset, "committedMetadata": None}
         for offset in (4, 5)

@@ -286,7 +286,7 @@ def test_an_election_error_reaches_clients_of_version_0_in_every_partition() -> 
 
 
 def test_a_secret_is_not_told() -> None:
-    """Neither the value nor its synonyms' values are sent."""
+    """Neither the value of a sensitive configuration nor its synonyms' values are sent."""
     synonyms = (("password", "default", 5),)
     entry = admin.ConfigEntry("password", "secret", 1, True, synonyms=synonyms)
     result = admin.DescribeConfigsResult(admin.ConfigResource(4, "1"), NONE, None, (entry,))
@@ -304,7 +304,7 @@ def test_topics_without_replicas_in_a_directory_may_be_named_too() -> None:
 
 
 def test_an_isr_that_is_not_stored_is_told_as_nothing() -> None:
-    """The recovery state is "recovered" without KRaft."""
+    """An ISR that was not stored is empty, and without KRaft the state is "recovered"."""
     results = (control.AlterIsrPartitionResponse(A_0, ErrorCode.FENCED_LEADER_EPOCH),)
     (topic,) = answered(56, 1, control.AlterIsrResponse(NONE, results))["topics"]
     (tree,) = topic["partitions"]
@@ -338,7 +338,7 @@ def test_acls_stand_under_their_resources() -> None:
 
 
 def test_a_principal_is_told_in_two_parts() -> None:
-    """The name may contain a colon."""
+    """The name of a principal may contain a colon."""
     token = delegation_tokens.DelegationToken("id", "User:a:b", "", ("User:c",), 1, 2, 3, b"h")
     created = answered(38, 3, delegation_tokens.CreateDelegationTokenResponse(NONE, token))
     assert (created["principalType"], created["principalName"]) == ("User", "a:b")
@@ -356,7 +356,7 @@ def test_a_principal_is_told_in_two_parts() -> None:
 def test_where_nothing_is_wrong_a_message_is_empty(
     error: ErrorCode, message: str | None, told: str | None
 ) -> None:
-    """With an error, the entries of quotas are null."""
+    """Without an error the message is empty; with one the entries of quotas are null."""
     entries = (((("user", None),), (("x", 2.5),)),)
     tree = answered(48, 1, quotas.DescribeClientQuotasResponse(error, message, entries))
     assert tree["errorMessage"] == told

@@ -96,7 +96,7 @@ async def test_nonsense_closes_that_connection_with_one_log_line(
 async def test_a_truncated_frame_is_logged_when_the_connection_ends(
     wire: Wire, caplog: pytest.LogCaptureFixture, sent: bytes
 ) -> None:
-    """The client disconnected in the middle of a frame."""
+    """A disconnect in the middle of a frame is logged."""
     client = await wire.connect()
     client.send(sent)
     await wire.until(lambda: wire.listener.connections)

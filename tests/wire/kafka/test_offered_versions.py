@@ -110,7 +110,7 @@ def test_kafka_python_infers_the_release_from_the_ranges(
 
 
 def test_an_api_of_which_no_version_is_left_is_not_offered() -> None:
-    """A range of versions is never empty."""
+    """An API without a common version is not offered, as a range is never empty."""
     implemented = {0: VersionRange(12, 13), 1: VersionRange(4, 17)}
     assert 0 not in offered_ranges("3.9", implemented)
     assert offered_ranges("3.9", implemented)[1] == (4, 17)

@@ -71,7 +71,7 @@ def test_an_acl_of_the_unknown_kind_closes_the_connection(field: str) -> None:
 
 
 def test_old_releases_take_acls_of_the_unknown_kind() -> None:
-    """Brokers of 1.1 answer such requests."""
+    """Brokers of 1.1 answer requests with ACLs of the kind UNKNOWN."""
     body = memoryview(pack(">b2s2s2sbb", 0, b"\xff\xff", b"\xff\xff", b"\xff\xff", 3, 3))
     assert isinstance(Codec("1.1").decode(29, 0, body), DescribeAclsRequest)
     with pytest.raises(ClientError):

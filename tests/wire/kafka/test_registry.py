@@ -49,7 +49,7 @@ def test_every_module_is_of_use() -> None:
 
 
 def test_an_api_that_is_not_served_is_a_key_error() -> None:
-    """Brokers advertise and refuse LeaderAndIsr, for example."""
+    """There is no codec of LeaderAndIsr, for example, which brokers advertise and refuse."""
     with pytest.raises(KeyError, match="4"):
         CODECS[4]
 

@@ -64,7 +64,7 @@ def test_commits_to_zookeeper_are_collected_before_3_5(
 
 @pytest.mark.parametrize(("kafka_version", "count"), [("0.10", 2), ("1.1", 1), ("3.9", 1)])
 def test_fetched_partitions_are_collected_since_0_11(kafka_version: str, count: int) -> None:
-    """``FetchRequest.readFrom`` of 0.10 keeps a sequence."""
+    """Repeated partitions are merged since 0.11; ``FetchRequest.readFrom`` of 0.10 keeps them."""
     entry = data.FetchPartition(A, 0, 100)
     request = data.FetchRequest(-1, 0, 0, 1000, (entry, entry))
     assert len(_collected(kafka_version, 1, request).partitions) == count

@@ -62,7 +62,7 @@ def test_nonsense_closes_that_connection_with_one_log_line(
 def test_a_connection_that_ends_inside_a_frame_is_logged(
     server: Ensemble, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """The line says how many bytes had arrived."""
+    """A connection that ends inside a frame is logged with the number of its bytes."""
     raw = server.raw()
     with caplog.at_level(logging.WARNING, logger="fakekafka.wire"):
         raw.socket.sendall(connect_frame()[:20])

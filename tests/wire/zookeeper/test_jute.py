@@ -84,7 +84,7 @@ def test_a_request_of_kazoo_becomes_the_request_it_stands_for(sent: Any, expecte
 
 
 def test_set_watches_carries_three_lists_of_paths() -> None:
-    """Null lists are read as empty ones."""
+    """SetWatches has three lists of paths, and null lists are empty."""
 
     def strings(*paths: str) -> bytes:
         return struct.pack(">i", len(paths)) + b"".join(map(kz.write_string, paths))
@@ -152,14 +152,14 @@ def test_kazoo_reads_the_answer_to_each_request(sent: Any, response: Any, expect
 
 @pytest.mark.parametrize("code", [code for code in ZkCode if code])
 def test_a_failed_request_is_answered_by_its_code_without_a_body(code: Any) -> None:
-    """The reply has the server's last zxid."""
+    """The reply to a failed request has the code and the server's last zxid, and no body."""
     header, body = reply_of(call_of(kz.Exists("/a", None)), ZkResponse(code, "/a", zxid=1 << 40))
     assert header == (7, 1 << 40, code)
     assert body == b""
 
 
 def test_a_failed_transaction_says_what_became_of_each_operation() -> None:
-    """The reply itself has no error, as in ZooKeeper."""
+    """A failed transaction's reply itself has no error, as in ZooKeeper, but its results have."""
     sent = kz.Transaction([kz.Delete("/a", 1), kz.Delete("/b", 1), kz.Delete("/c", 1)])
     codes = (ZkCode.OK, ZkCode.BADVERSION, ZkCode.RUNTIMEINCONSISTENCY)
     results = tuple(ZkResponse(code) for code in codes)
@@ -173,7 +173,7 @@ def test_a_failed_transaction_says_what_became_of_each_operation() -> None:
 
 
 def test_a_transaction_of_an_ended_session_fails_as_a_whole() -> None:
-    """The reply has no results of the single operations."""
+    """The reply to a transaction of an expired session has no results of single operations."""
     call = call_of(kz.Transaction([kz.Delete("/a", 1)]))
     header, body = reply_of(call, ZkResponse(ZkCode.SESSIONEXPIRED))
     assert (header.err, body) == (ZkCode.SESSIONEXPIRED, b"")
@@ -228,7 +228,7 @@ def test_a_client_that_does_not_know_read_only_servers_is_not_told_of_them() -> 
 
 @pytest.mark.parametrize("opcode", NOT_MODELLED)
 def test_an_operation_that_is_not_modelled_is_unimplemented(opcode: Any) -> None:
-    """The body of the request is not parsed."""
+    """A request of an unsupported operation is not parsed beyond its header."""
     call = Call(struct.pack(">ii", 3, opcode) + b"whatever")
     assert (call.code, call.request, call.xid) == (ZkCode.UNIMPLEMENTED, None, 3)
 
@@ -283,12 +283,12 @@ def test_what_is_no_connect_request_is_refused(frame: bytes) -> None:
 
 @given(st.binary(max_size=64), st.sampled_from([0, 1, 2, 3, 5, 7, 8, 14, 100, 101]))
 def test_any_bytes_are_read_or_refused(body: Any, opcode: Any) -> None:
-    """Only ``ClientError`` is raised."""
+    """Any bytes are either read or refused by ``ClientError``."""
     for read in (Connect, Call):
         with contextlib.suppress(ClientError):
             assert read(struct.pack(">ii", 1, opcode) + body) is not None
 
 
 def test_a_reply_without_a_body_is_twenty_bytes() -> None:
-    """The reply has length, xid, zxid and code."""
+    """A reply without a body has length, xid, zxid and code."""
     assert encode_reply(-2, 9, 0) == struct.pack(">iiqi", 16, -2, 9, 0)

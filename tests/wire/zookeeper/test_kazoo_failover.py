@@ -97,7 +97,7 @@ def test_data_and_children_watches_miss_nothing(
 
 
 def test_a_lock_is_kept_and_passed_on(ensemble: Ensemble, client: Any, recorder: Recorder) -> None:
-    """Holder and waiter keep their places in line."""
+    """The holder of a lock and the client that waits for it keep their places in line."""
     other = ensemble.kazoo()
     held, wanted = client.Lock("/lock", "first"), other.Lock("/lock", "second")
     held.acquire()

@@ -17,7 +17,7 @@ pytestmark = [pytest.mark.clients, pytest.mark.timeout(60)]
 
 
 def test_nodes_are_created_read_changed_and_deleted(server: Ensemble) -> None:
-    """Every field of their stat is right."""
+    """Every field of a node's stat is right after each operation."""
     client = server.kazoo()
     assert client.create("/a", b"one") == "/a"
     data, stat = client.get("/a")
@@ -48,7 +48,7 @@ def test_children_are_listed_with_the_stat_of_their_parent(server: Ensemble) -> 
 
 
 def test_null_and_empty_data_are_not_the_same(server: Ensemble) -> None:
-    """Kafka's parent nodes have null data."""
+    """Null data differ from empty data; Kafka's parent nodes have null."""
     client = server.kazoo()
     client.create("/empty", b"")
     assert client.get("/empty")[0] == b""
@@ -87,7 +87,7 @@ def test_sequential_names_count_up_and_are_never_reused(server: Ensemble) -> Non
 def test_errors_reach_the_client_as_zookeepers(
     server: Ensemble, operation: Any, error: Any
 ) -> None:
-    """The connection survives the error."""
+    """An error of an operation does not end the connection."""
     client = server.kazoo()
     client.create("/a")
     client.create("/e", ephemeral=True)
@@ -114,7 +114,7 @@ def test_sync_answers_with_the_path(server: Ensemble) -> None:
 
 
 def test_a_chroot_is_the_clients_own_matter(server: Ensemble) -> None:
-    """The server sees complete paths."""
+    """The client resolves its chroot, and the server sees complete paths."""
     outside = server.kazoo()
     outside.create("/kafka")
     outside.create("/kafka/a", b"x")
@@ -126,7 +126,7 @@ def test_a_chroot_is_the_clients_own_matter(server: Ensemble) -> None:
 
 
 def test_asynchronous_requests_are_answered_in_order(server: Ensemble) -> None:
-    """Each request sees the effects of those before it."""
+    """Each asynchronous request sees the effects of the requests before it."""
     client = server.kazoo()
     client.create("/n")
     results = [client.set_async("/n", str(number).encode()) for number in range(500)]

@@ -64,7 +64,7 @@ def test_a_lock_is_held_by_one_client_at_a_time(server: Ensemble, recorder: Reco
 
 
 def test_a_lock_passes_on_when_its_holder_expires(server: Ensemble, recorder: Recorder) -> None:
-    """The holder's node is ephemeral."""
+    """A lock's node is ephemeral, so the lock passes on when its holder's session expires."""
     first, second = server.kazoo(), server.kazoo()
     held, wanted = first.Lock("/lock", "first"), second.Lock("/lock", "second")
     held.acquire()
@@ -119,7 +119,7 @@ def test_counters_add_up_over_clients(server: Ensemble) -> None:
 
 
 def test_queues_semaphores_parties_and_barriers_work(server: Ensemble, recorder: Recorder) -> None:
-    """The other recipes are built of the same parts."""
+    """Queues, semaphores, parties and barriers work, which are built of the same parts."""
     first, second = server.kazoo(), server.kazoo()
     queue = first.Queue("/queue")
     queue.put(b"late", priority=100)

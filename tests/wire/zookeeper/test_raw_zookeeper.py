@@ -50,7 +50,7 @@ def test_pipelined_requests_are_answered_in_order(server: Ensemble) -> None:
 
 
 def test_a_request_may_come_byte_by_byte(server: Ensemble) -> None:
-    """Frames are assembled from their bytes."""
+    """A frame that arrives byte by byte is assembled."""
     raw = server.raw()
     body = kz.Connect(0, 0, 6000, 0, bytes(16), False).serialize()
     for byte in struct.pack(">i", len(body)) + body:
@@ -114,7 +114,7 @@ def test_a_session_that_moves_leaves_its_old_connection_closed(server: Ensemble)
 
 
 def test_closing_the_session_is_answered_and_ends_the_connection(server: Ensemble) -> None:
-    """The session's ephemeral nodes are deleted with it."""
+    """Closing a session deletes its ephemeral nodes."""
     raw, other = server.raw(), server.raw()
     raw.connect()
     other.connect()
@@ -179,7 +179,7 @@ def test_a_client_sees_the_event_before_it_sees_the_new_data(server: Ensemble) -
 
 
 def test_a_client_ahead_of_the_server_is_turned_away(server: Ensemble) -> None:
-    """The client would otherwise see older data than before."""
+    """A server that is behind a client refuses it, as the client would see older data."""
     raw = server.raw()
     raw.send(kz.Connect(0, 1 << 50, 6000, 0, bytes(16), False).serialize())
     assert raw.ended()
@@ -199,7 +199,7 @@ def test_a_server_that_does_not_serve_turns_clients_away(make_ensemble: MakeEnse
 
 
 def test_a_killed_server_cuts_its_connections_and_refuses_new_ones(server: Ensemble) -> None:
-    """After its restart the server still has the session."""
+    """A killed server cuts its connections, and still has their sessions after its restart."""
     raw = server.raw()
     opened = raw.connect()
     raw.ask(kz.Create("/a", b"x", ACL, 1))

@@ -196,7 +196,7 @@ def test_a_late_joiner_follows_the_leader_in_place_even_with_a_better_history(vo
 
 
 def test_a_late_joiner_takes_the_round_of_the_leader_in_place(voter: Voter) -> None:
-    """The round is the leader's, whichever server is heard last."""
+    """A late joiner takes the leader's round, whichever server is heard last."""
     voter.hear(1, Vote(1, 5, 1), round_=7, state=LEADING)
     voter.hear(3, Vote(1, 5, 1), round_=7, state=FOLLOWING)
     assert (voter.elected, voter.election.round) == ([(0, Vote(1, 5, 1))], 7)
@@ -267,7 +267,7 @@ def test_a_server_is_not_made_leader_of_a_round_it_is_not_in(voter: Voter) -> No
 
 
 def test_decisions_agree_by_leader_and_epoch(voter: Voter) -> None:
-    """Late followers joined at another zxid and in another round."""
+    """Votes agree by leader and epoch, as late followers joined at another zxid and round."""
     voter.hear(3, Vote(4, 500, 1), round_=9, state=FOLLOWING)
     voter.hear(1, Vote(4, 5, 1), round_=7, state=LEADING)
     assert voter.elected == [(0, Vote(4, 5, 1))]

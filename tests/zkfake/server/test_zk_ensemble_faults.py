@@ -189,7 +189,7 @@ def test_an_epoch_that_is_used_up_is_followed_by_the_next(trio: ZkNetwork) -> No
 
 
 def test_the_same_seed_gives_the_same_run() -> None:
-    """All messages are equal and in the same order."""
+    """Runs of the same seed have the same messages in the same order."""
     logs = []
     for _ in range(2):
         network = ZkNetwork(seed=5)

@@ -185,7 +185,7 @@ def test_a_standalone_server_comes_back_with_its_tree(network: ZkNetwork) -> Non
 
 @pytest.mark.parametrize("size", [1, 3])
 def test_sessions_of_a_former_process_end_at_once(network: ZkNetwork, size: int) -> None:
-    """Their ephemeral nodes are gone before the first client has a session."""
+    """Ephemeral nodes of former sessions are gone before the first client has a session."""
     journals = journalled(network, size)
     client = network.connected(session_timeout_ms=30_000)
     network.run(client.handle_request(CreateRequest("/here", None, ephemeral=True)))
@@ -294,7 +294,7 @@ def test_a_minority_with_less_does_not_lead(network: ZkNetwork) -> None:
 
 
 def test_what_only_one_server_logged_is_taken_back_from_it(network: ZkNetwork) -> None:
-    """The server truncates its log, and its journal records that."""
+    """A server truncates writes that no other server logged, and its journal records that."""
     journals = journalled(network, 3)
     client = network.client_at(3)
     network.write(client, "/a")

@@ -171,7 +171,7 @@ def test_nothing_is_numbered_before_a_quorum_has_the_history(network: ZkNetwork)
 
 
 def test_a_follower_is_lost_when_it_is_silent_longer_than_the_limit(network: ZkNetwork) -> None:
-    """The limit is five ticks; without a quorum the leader starts a new election."""
+    """A follower is lost after five silent ticks; a leader without a quorum starts an election."""
     led = Led(network)
     follower = led.follower(1).follow()
     network.run_for(10_000)

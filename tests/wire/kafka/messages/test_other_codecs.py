@@ -156,7 +156,7 @@ UNKNOWN_TO_BOTH = (38, 39, 40, 41, 56)
 def test_kafka_python_writes_the_same_of_what_was_dropped(
     kafka_python: Any, key: int, version: int
 ) -> None:
-    """Requests and responses are equal byte for byte."""
+    """kafka-python and the table write requests and responses equally, byte for byte."""
 
     @settings(max_examples=examples(4), database=None, deadline=None)
     @given(st.integers(0, 2**32))

@@ -88,7 +88,7 @@ def test_text_is_utf_8(version: int) -> None:
 def test_null_is_refused_where_it_is_not_allowed(
     key: int, version: int, data: bytes, what: str
 ) -> None:
-    """Every size below zero is null, in either encoding."""
+    """A size below zero stands for null in either encoding, and is refused for required values."""
     with pytest.raises(ClientError, match=f"null where {what} required"):
         decoded(key, version, data)
 

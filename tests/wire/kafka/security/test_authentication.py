@@ -66,7 +66,7 @@ async def test_tokens_come_bare_after_a_handshake_of_version_0(make_wire: MakeWi
 async def test_a_bearer_token_names_the_user_and_the_end_of_its_session(
     make_wire: MakeWire,
 ) -> None:
-    """The session ends with the token (KIP-368)."""
+    """A session ends when its bearer token expires (KIP-368)."""
     wire = serving(make_wire)
     client = await wire.connect()
     await shake_hands(client, "OAUTHBEARER")

@@ -182,7 +182,7 @@ async def test_a_bad_bearer_token_is_refused(make_wire: MakeWire, name: str) -> 
 
 
 async def test_a_bearer_token_without_the_scope_is_refused(make_wire: MakeWire) -> None:
-    """The error names the required scopes."""
+    """The error for a bearer token without the required scopes names them."""
     wire = serving(make_wire, required_scope=("kafka", "write"))
     client = await wire.connect()
     await shake_hands(client, "OAUTHBEARER")
@@ -235,7 +235,7 @@ async def test_a_request_in_place_of_a_token_is_an_illegal_state(make_wire: Make
 async def test_a_search_for_a_coordinator_in_place_of_a_token_is_told_so(
     make_wire: MakeWire,
 ) -> None:
-    """The answer has a message, too (``FindCoordinatorRequest.getErrorResponse``)."""
+    """FindCoordinator gets an error message, too (``FindCoordinatorRequest.getErrorResponse``)."""
     answer = await last_answer(make_wire, 10, 4, key_type=0, coordinator_keys=("g",))
     (found,) = answer.coordinators
     assert found.error_code == ErrorCode.ILLEGAL_SASL_STATE

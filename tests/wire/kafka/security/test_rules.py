@@ -50,7 +50,7 @@ REFUSALS = [
 
 @pytest.mark.parametrize("name", NEEDS)
 def test_a_request_goes_on_with_all_its_rights(name: str) -> None:
-    """The request reaches the broker, which answers it."""
+    """A request with all its rights reaches the broker."""
     request, rights, _ = NEEDS[name]
     guarded = Guarded(*rights)
     assert guarded.ask(request) is None
@@ -134,7 +134,7 @@ def test_partitions_of_topics_are_decided_by_themselves() -> None:
 
 
 def test_one_refused_topic_keeps_a_transaction_from_the_others() -> None:
-    """Allowed partitions are answered with OPERATION_NOT_ATTEMPTED."""
+    """Beside a refused topic, allowed partitions are answered with OPERATION_NOT_ATTEMPTED."""
     request = transactions.AddPartitionsToTxnRequest(
         (transactions.TransactionPartitions("t", 1, 0, (A, B)),)
     )
@@ -160,7 +160,7 @@ def test_all_topics_are_those_that_may_be_described() -> None:
 
 
 def test_a_topic_by_id_that_may_not_be_described_is_unknown() -> None:
-    """The answer does not tell the topic's name."""
+    """A client does not get the name of a topic that it may not describe."""
     topic = data.MetadataTopic(ErrorCode.NONE, "b", False, (), "id")
     answer = Guarded().ask(
         data.MetadataRequest((), topic_ids=("id",)), data.MetadataResponse((), "c", 1, (topic,))
@@ -188,7 +188,7 @@ def test_a_topic_that_is_there_is_described_to_who_may_not_create_it() -> None:
 
 
 def test_the_operations_on_the_cluster_are_told_to_who_may_describe_it() -> None:
-    """Other clients get an empty set of operations (KIP-430)."""
+    """Clients that may not describe the cluster get an empty set of operations (KIP-430)."""
     request = data.MetadataRequest((), False, include_cluster_authorized_operations=True)
     nothing = data.MetadataResponse((), "c", 1, ())
     assert Guarded().ask(request, nothing).authorized_operations == 0
@@ -208,7 +208,7 @@ def test_all_committed_offsets_are_those_of_topics_that_may_be_described() -> No
 
 
 def test_offsets_are_deleted_of_topics_that_may_be_read() -> None:
-    """Other topics are answered with an error (KIP-496)."""
+    """Offsets of topics that the client may not read are answered with an error (KIP-496)."""
     guarded = Guarded(
         (GROUP, "g", AclOperation.DELETE),
         (TOPIC, "a", AclOperation.READ),
@@ -282,14 +282,14 @@ def test_a_transactional_batch_in_a_request_without_an_id_is_refused() -> None:
 
 
 def test_a_topic_was_created_by_a_right_to_the_cluster_alone_before_2_0() -> None:
-    """CLUSTER_AUTHORIZATION_FAILED is answered for each topic (KIP-277)."""
+    """Before 2.0 the error of each topic is CLUSTER_AUTHORIZATION_FAILED (KIP-277)."""
     request = admin.CreateTopicsRequest((admin.NewTopic("a"),))
     answer = Guarded((TOPIC, "a", AclOperation.CREATE), kafka_version="1.1").ask(request)
     assert errors_in(answer) == {ErrorCode.CLUSTER_AUTHORIZATION_FAILED}
 
 
 def test_a_reader_gets_no_fetch_session() -> None:
-    """A consumer's rights are checked at each fetch."""
+    """A consumer gets no fetch session, so its rights are checked at each fetch."""
     guarded = Guarded((TOPIC, "a", AclOperation.READ))
     request = dataclasses.replace(fetch(), session_id=0, session_epoch=0)
     guarded.ask(request)
@@ -322,7 +322,7 @@ def test_what_no_one_can_decide_on_is_refused() -> None:
 
 
 def test_every_request_has_a_rule() -> None:
-    """A request without a rule would be refused unexpectedly."""
+    """Every request has a rule, as a request without one would be refused unexpectedly."""
     codec = Codec("3.9")
     missing = set()
     for shape in shapes():

@@ -37,7 +37,7 @@ def expiring(make_wire: MakeWire, clock: Clock) -> Wire:
 async def test_a_session_that_has_expired_ends_with_the_next_request(
     expiring: Wire, clock: Clock
 ) -> None:
-    """The request is not answered (KIP-368)."""
+    """A request after the end of its session is not answered (KIP-368)."""
     client = await expiring.connect()
     answer = await log_in(client)
     assert answer.session_lifetime.total_seconds() == 5
@@ -155,7 +155,7 @@ async def test_a_wrong_password_at_the_second_time_ends_the_session(expiring: Wi
 async def test_without_expiring_sessions_a_second_handshake_is_a_request(
     make_wire: MakeWire,
 ) -> None:
-    """The broker's handlers answer the handshake with ILLEGAL_SASL_STATE."""
+    """The broker's handlers answer a second handshake, with ILLEGAL_SASL_STATE."""
     wire = serving(make_wire)
     client = await wire.connect()
     await log_in(client)

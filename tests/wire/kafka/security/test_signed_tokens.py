@@ -32,7 +32,7 @@ def tokens() -> SignedTokens:
 
 @pytest.mark.parametrize(("key", "kid"), [(ONE, "one"), (TWO, "two"), (ONE, None)])
 def test_a_token_signed_with_a_key_of_the_set_says_who_it_is(key: Any, kid: str | None) -> None:
-    """The key is found by its id."""
+    """The key that signed a token is found by its id."""
     found = tokens().check(signed(key, kid), 1000 * NOW_S)
     assert (found.user, found.expires_at_ms) == ("alice", 1000 * (NOW_S + 60))
 

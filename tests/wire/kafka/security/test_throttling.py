@@ -73,7 +73,7 @@ def test_a_consumer_beyond_its_quota_gets_no_records() -> None:
 
 
 def test_what_it_does_not_get_is_not_counted() -> None:
-    """A smaller fetch may therefore follow at once."""
+    """Records that were held back are not counted, so a smaller fetch may follow at once."""
     rig = Rig()
     assert isinstance(rig.fetch(count=3), Throttled)
     assert not isinstance(rig.fetch(), Throttled)
@@ -81,7 +81,7 @@ def test_what_it_does_not_get_is_not_counted() -> None:
 
 @pytest.mark.parametrize(("session_epoch", "session_id"), [(-1, 0), (0, 0), (1, 7)])
 def test_a_throttled_answer_begins_no_session(session_epoch: int, session_id: int) -> None:
-    """An existing session continues."""
+    """A throttled answer starts no fetch session, and an existing session continues."""
     answer = Rig().fetch(session_epoch=session_epoch, count=3)
     assert answer.response.session_id == session_id
 
@@ -96,7 +96,7 @@ def test_before_2_0_it_got_them() -> None:
 
 
 def test_a_follower_is_never_throttled_as_a_client() -> None:
-    """Replication has quotas of its own (KIP-73)."""
+    """A follower is not throttled as a client, as replication has quotas of its own (KIP-73)."""
     rig = Rig()
     found = FetchPartitionResponse(ORDERS, ErrorCode.NONE, records=(BATCH,) * 9)
     rig.stub.answer = lambda _: FetchResponse(ErrorCode.NONE, 0, (found,))
@@ -168,7 +168,7 @@ def test_a_client_whose_requests_took_too_long_waits() -> None:
     ("version", "waits_ms"), [("3.9", (1000, 10_000)), ("1.1", (1200, 11_000))]
 )
 def test_of_two_quotas_the_longer_wait_holds(version: str, waits_ms: tuple[int, int]) -> None:
-    """Before 2.0 the two waits followed each other (KIP-219)."""
+    """The longer of two waits applies; before 2.0 they followed each other (KIP-219)."""
     rig = Rig(version)
     quotas = ClientQuotas(BrokerConfig())
     quotas.client_changed("c", {"request_percentage": "1", "producer_byte_rate": "1000"})
@@ -184,7 +184,7 @@ def test_of_two_quotas_the_longer_wait_holds(version: str, waits_ms: tuple[int, 
 
 
 def test_a_producer_is_counted_by_all_partitions_of_its_request() -> None:
-    """The bytes of all partitions are counted."""
+    """The bytes of all partitions of a produce request are counted."""
     rig = Rig()
     quotas = ClientQuotas(BrokerConfig())
     quotas.client_changed("c", {"producer_byte_rate": "1000"})
@@ -204,7 +204,7 @@ def test_every_answer_tells_the_throttle_time() -> None:
 
 
 def test_a_timer_counts_from_one_message_to_the_next() -> None:
-    """Only clients' requests to this broker are timed."""
+    """The timer measures only requests of clients to this broker."""
     used: list[tuple[str, int]] = []
     quotas = SimpleNamespace(use_request_time=lambda _, c, ns, __: used.append((c, ns)))
     timer = RequestTimer("broker-1", cast(Any, quotas), lambda: 0)
@@ -267,7 +267,7 @@ def test_what_is_only_validated_costs_nothing() -> None:
 
 
 def test_within_its_quota_a_client_is_not_told_to_wait() -> None:
-    """Eleven seconds' worth of partitions may come at once."""
+    """A client may create the partitions of eleven seconds at once."""
     rig = MutationRig()
     request = admin.CreateTopicsRequest((admin.NewTopic("a", 5, 1), admin.NewTopic("b", 6, 1)))
     assert not isinstance(rig.ask(request, 5), Throttled)
