@@ -20,7 +20,7 @@ def served_cluster() -> Iterator[Served]:
 
 @pytest.fixture
 def served(served_cluster: Served) -> Iterator[Served]:
-    """With the topic orders; emptied afterwards."""
+    """A served cluster with the topic orders, emptied afterwards."""
     served_cluster.cluster.create_topic("orders", assignment={0: [1, 2, 3], 1: [2, 3, 1]})
     yield served_cluster
     served_cluster.ask("POST", "/reset")

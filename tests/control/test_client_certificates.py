@@ -1,4 +1,4 @@
-"""Certificates that programs in other languages ask of the control API."""
+"""Certificates that programs in other languages request from the control API."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def served() -> Iterator[Served]:
 
 
 def files(told: dict[str, Any], folder: Path) -> tuple[Path, Path]:
-    """Write the authority, and the certificate with its key, as they were told."""
+    """Write the authority, the certificate and its key as the API returned them."""
     ca, pair = folder / "ca.pem", folder / "pair.pem"
     ca.write_text(told["ca_pem"])
     pair.write_text(told["certificate_pem"] + told["key_pem"])
@@ -59,7 +59,8 @@ def test_a_client_comes_in_with_the_certificate_it_asked_for(
 def test_a_certificate_that_must_be_refused_can_be_asked_for(
     served: Served, tmp_path: Path, fault: str
 ) -> None:
-    """The authority that is told with it is the brokers' own all the same."""
+    """A client can request a certificate that brokers must refuse; the authority in the answer is
+    still the brokers' own."""
     told = served.ask("POST", "/client_certificates", common_name="eve", **{fault: True})
     ca, pair = files(told, tmp_path)
     context = ssl.create_default_context(cafile=str(ca))

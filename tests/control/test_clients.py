@@ -1,4 +1,4 @@
-"""What the listeners tell of clients: refusals, counted when they come again, and new topics."""
+"""Events that listeners report of clients: refusals, counted if repeated, and new topics."""
 
 from __future__ import annotations
 
@@ -53,7 +53,8 @@ def test_an_answer_without_an_error_is_no_refusal() -> None:
 
 
 def test_errors_of_every_working_cluster_are_details() -> None:
-    """A member is told its id, a rebalance is told to members."""
+    """Errors that occur in every working cluster, such as a member id or a rebalance, count as
+    details."""
     told: list[dict[str, Any]] = []
     answer(Clients(told.append, with_details=False), ErrorCode.REBALANCE_IN_PROGRESS)
     assert told == []
@@ -62,7 +63,7 @@ def test_errors_of_every_working_cluster_are_details() -> None:
 
 
 def test_the_same_refusal_again_is_counted(clock: Clock) -> None:
-    """And told once more after ten seconds; then nothing is left of it."""
+    """A repeated refusal is counted, reported once more after ten seconds, and then forgotten."""
     told: list[dict[str, Any]] = []
     observer = Clients(told.append, with_details=False)
     for _ in range(120):
@@ -92,7 +93,8 @@ def test_a_new_topic_has_the_client_that_asked_for_it_lately(clock: Clock) -> No
 
 
 def test_what_is_remembered_has_a_limit() -> None:
-    """Clients choose names and errors without end."""
+    """The number of remembered refusals is limited, as clients choose names and errors without
+    limit."""
     observer = Clients(lambda _: None, with_details=False)
     for number in range(3000):
         observer.on_request(CONNECTION, HEADER, MetadataRequest((f"t{number}",)))
@@ -103,7 +105,8 @@ def test_what_is_remembered_has_a_limit() -> None:
 
 
 def test_an_error_is_found_wherever_it_is_in_an_answer() -> None:
-    """In a message in a tuple in a message; and nothing is found where there is none."""
+    """An error is found at any depth of tuples and messages; in an answer without one, none is
+    found."""
     from fakekafka.protocol.data import FetchPartitionResponse, FetchResponse
     from fakekafka.protocol.values import TopicPartition
     from fakekafka.wire.kafka.response_errors import errors_text, has_error

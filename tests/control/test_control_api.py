@@ -17,7 +17,7 @@ GET, POST, DELETE = "GET", "POST", "DELETE"
 
 
 SERVERS: dict[int, ControlServer] = {}
-"""By the cluster that each serves."""
+"""Control servers by the id of the cluster that each serves."""
 
 
 @pytest.fixture(scope="module")
@@ -38,13 +38,13 @@ def cluster(one: Cluster) -> Iterator[Cluster]:
 
 
 def dispatch(cluster: Cluster, method: str, path: str, body: dict[str, Any]) -> tuple[int, Any]:
-    """(status, value) of a call."""
+    """Return (status, value) of a call."""
     data = json.dumps(body).encode() if body else None
     return http(method, SERVERS[id(cluster)].url + path, data)
 
 
 def ask(cluster: Cluster, method: str, path: str, **body: Any) -> Any:
-    """The value of a call that succeeds, as JSON carries it."""
+    """Return the value of a successful call, as JSON carries it."""
     status, value = dispatch(cluster, method, path, body)
     assert status == 200, value
     return value
@@ -84,7 +84,8 @@ def test_a_broker_restarts(cluster: Cluster) -> None:
 
 
 def test_a_broker_is_named_by_the_part_it_plays(cluster: Cluster) -> None:
-    """As everywhere else; the answer is about the broker that plays it now."""
+    """A call may name a broker by its role; the answer is about the broker that has the role
+    now."""
     assert ask(cluster, GET, "/brokers/leader:orders-1")["id"] == 2
     ask(cluster, POST, "/brokers/follower:orders-0/pause")
     assert cluster.broker(2).is_paused

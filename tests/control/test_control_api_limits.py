@@ -1,4 +1,4 @@
-"""What clients of the control API may do to it, and that nothing of it keeps the cluster busy."""
+"""Limits on clients of the control API, so that none of them keeps the cluster busy."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def patch(name: str, value: float) -> Any:
 
 
 def test_a_body_takes_memory_as_it_comes(server: ControlServer) -> None:
-    """Clients that promise much and send little hold little, and all together have a limit."""
+    """A body takes memory only as it arrives, and all bodies together have a limit."""
     with contextlib.ExitStack() as stack:
         for _ in range(3):
             client = stack.enter_context(connect(server))
@@ -72,7 +72,8 @@ def test_a_body_takes_memory_as_it_comes(server: ControlServer) -> None:
 def test_a_client_that_is_gone_when_it_is_refused_is_no_error(
     server: ControlServer, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Nothing is left to read of what it sent, and nothing is printed."""
+    """A refused client that has disconnected is no error: the rest of its request is not read, and
+    nothing is printed."""
     for _ in range(20):
         with connect(server) as client:
             client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
@@ -82,21 +83,21 @@ def test_a_client_that_is_gone_when_it_is_refused_is_no_error(
 
 
 def test_a_body_beyond_the_limit_is_refused(server: ControlServer) -> None:
-    """By what it says of its length, before any of it is kept."""
+    """A body whose stated length exceeds the limit is refused before any of it is stored."""
     with patch("bodies.BODY_BYTES_MAX", 1000):
         status, value, _ = http("POST", server.url + "/topics", b" " * 1_000_000)
     assert (status, value["error"]) == (413, "a body may have at most 1000 bytes")
 
 
 def test_a_body_that_does_not_come_is_given_up(server: ControlServer) -> None:
-    """With an answer that says so."""
+    """A body that does not arrive is given up with an answer that says so."""
     with patch("bodies.BODY_S_MAX", 0.05), connect(server) as client:
         client.sendall(b"POST /topics" + HEAD + b"Content-Length: 10\r\n\r\n{")
         assert client.recv(4096).startswith(b"HTTP/1.1 408")
 
 
 def test_a_connection_without_a_request_is_closed(server: ControlServer) -> None:
-    """Also one on which half a request stands, or a whole one was answered."""
+    """An idle connection is closed, also after half a request or after an answered one."""
     with patch("guards.IDLE_S_MAX", 0.05), contextlib.ExitStack() as stack:
         clients = [stack.enter_context(connect(server)) for _ in range(3)]
         clients[1].sendall(b"GET /topics" + HEAD)
@@ -106,7 +107,8 @@ def test_a_connection_without_a_request_is_closed(server: ControlServer) -> None
 
 
 def test_connections_beyond_the_limit_are_told_so(server: ControlServer) -> None:
-    """The others are served as before."""
+    """Connections beyond the limit are refused with an answer, and the others are served as
+    before."""
     with patch("guards.CONNECTIONS_MAX", 0):
         assert http("GET", server.url + "/brokers")[0] == 503
     assert http("GET", server.url + "/brokers")[0] == 200
@@ -132,14 +134,15 @@ def test_streams_beyond_the_limit_are_refused(server: ControlServer) -> None:
 def test_pages_of_other_sites_are_refused(
     server: ControlServer, cluster: Cluster, headers: dict[str, str]
 ) -> None:
-    """Whatever they ask for, nothing is done."""
+    """A request from a page of another site is refused and has no effect."""
     status, value, _ = http("POST", server.url + "/topics", b'{"name": "evil"}', **headers)
     assert status == 403, value
     assert "evil" not in cluster.topics()
 
 
 def test_the_own_page_is_heard(server: ControlServer) -> None:
-    """A browser names the page that asks, and where it comes from."""
+    """A request from the page itself is accepted; a browser names the requesting page and its
+    origin."""
     status, _, _ = http(
         "GET", server.url + "/brokers", Origin=server.url, Sec_Fetch_Site="same-origin"
     )
@@ -155,7 +158,8 @@ def test_the_own_page_is_heard(server: ControlServer) -> None:
     ],
 )  # fmt: skip
 def test_hosts_that_are_names_of_others_are_not_trusted(host: str, is_trusted: bool) -> None:
-    """A name with dots may be anybody's; addresses and names of containers are not."""
+    """A host name with dots may belong to another site; addresses and names of containers are
+    trusted."""
     assert is_trusted_host(host, frozenset(("me.example.org",))) == is_trusted
 
 
@@ -164,7 +168,8 @@ def test_a_host_that_is_none_is_refused() -> None:
 
 
 def produce_times(cluster: Cluster, ending: threading.Event) -> list[tuple[float, float]]:
-    """How long each of many records took, until the event, and what CPU time all threads took."""
+    """Produce records until the event is set; return the wall time of each and the CPU time of all
+    threads."""
     taken = []
     while not ending.is_set():
         began, began_cpu = time.perf_counter(), time.process_time()
@@ -178,9 +183,10 @@ def produce_times(cluster: Cluster, ending: threading.Event) -> list[tuple[float
 def test_slow_and_hostile_clients_do_not_stall_the_cluster(
     cluster: Cluster, server: ControlServer
 ) -> None:
-    """Half requests, bodies that never end, readers that never read, long bodies of empty lists:
-    records are produced meanwhile. None waits for three quarters of a second's work, and none for
-    a client: another program may have the processor, so that the clock alone says little."""
+    """Records are produced in time despite half requests, endless bodies, clients that never read,
+    and long bodies of empty lists. None waits for three quarters of a second of CPU time, and none
+    for a client: another program may occupy the processor, so that wall time alone proves
+    little."""
     ending, taken = threading.Event(), []
     producer = threading.Thread(target=lambda: taken.extend(produce_times(cluster, ending)))
     producer.start()

@@ -1,4 +1,4 @@
-"""The control API as HTTP: bodies, methods, what is no HTTP."""
+"""The control API as HTTP: bodies, methods, and requests that are not HTTP."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def url(served_cluster: Served) -> str:
 
 
 def raw(url: str, request: bytes) -> tuple[bytes, dict[str, str], bytes]:
-    """(status line, headers, body) of the answer to these bytes."""
+    """Return (status line, headers, body) of the answer to these bytes."""
     host, _, port = url.removeprefix("http://").partition(":")
     with socket.create_connection((host, int(port)), timeout=10) as connection:
         connection.sendall(request)
@@ -44,7 +44,8 @@ HEAD = b" HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n"
 def test_a_body_without_a_usable_length_is_refused(
     url: str, header: bytes, status: int, message: str, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    """Though the body is on its way already; standard error stays silent."""
+    """A body without a usable length is refused even if it is arriving already; standard error
+    stays silent."""
     request = b"POST /topics" + HEAD + header + b"\r\n\r\n" + b'{"name": "x"}\r\n' * 1000
     line, headers, body = raw(url, request)
     assert int(line.split()[1]) == status
@@ -54,7 +55,7 @@ def test_a_body_without_a_usable_length_is_refused(
 
 
 def test_a_body_may_come_in_chunks(served_cluster: Served, url: str) -> None:
-    """As clients send it that do not know its length."""
+    """A body may come in chunks, as from clients that do not know its length."""
     parts = [b'{"name": ', b'"chunked"}', b""]
     body = b"".join(b"%x\r\n%b\r\n" % (len(part), part) for part in parts)
     request = b"POST /topics" + HEAD + b"Transfer-Encoding: chunked\r\n\r\n" + body

@@ -33,7 +33,7 @@ class Stream:
                 yield json.loads(line.removeprefix(b"data: "))
 
     def until(self, wanted: Callable[[dict[str, Any]], bool]) -> list[dict[str, Any]]:
-        """Events up to the first that is wanted."""
+        """Return the events up to the first that the predicate accepts."""
         seen = []
         for event in self:
             seen.append(event)
@@ -49,7 +49,8 @@ class Stream:
 
 
 def test_a_failover_is_told_event_by_event(served: Served) -> None:
-    """Broker down, leader elected, ISR smaller, broker back, ISR whole; what was asked, too."""
+    """A failover is reported as events: broker down, leader elected, ISR smaller, broker back, ISR
+    complete; requests are, too."""
     with Stream(served.url + "/events") as stream:
         served.ask("POST", "/brokers/2/kill")
         seen = stream.until(lambda e: e["type"] == "election")
@@ -70,12 +71,13 @@ def test_a_failover_is_told_event_by_event(served: Served) -> None:
 
 
 def test_what_was_missed_is_told_on_return(served: Served) -> None:
-    """By the last id that was seen, in the query or the header that browsers send."""
+    """Missed events are sent to a reader that gives its last id, in the query or in the header that
+    browsers send."""
     with Stream(served.url + "/events") as stream:
         served.ask("POST", "/note", text="one")
         first = stream.until(lambda e: e["type"] == "action")[-1]
         served.ask("POST", "/topics", name="missed")
-        # Nobody but this test is to hear of the topic, however late its creation is noticed.
+        # No other test may get events of this topic, however late its creation is noticed.
         stream.until(lambda e: e["type"] == "topic" and e["topic"] == "missed")
     for url, headers in (
         (f"/events?since={first['id']}", {}),
@@ -87,7 +89,8 @@ def test_what_was_missed_is_told_on_return(served: Served) -> None:
 
 
 def test_every_event_has_the_id_to_ask_for_what_follows(served: Served) -> None:
-    """Also those that are about a broker, which has an id of its own."""
+    """Every event has its own id for resuming, also an event about a broker, which has an id of
+    another kind."""
     feed = EventFeed(served.cluster)
     look = Look(served.cluster)
     comparison = Comparison(look)
@@ -105,7 +108,8 @@ def test_every_event_has_the_id_to_ask_for_what_follows(served: Served) -> None:
 
 
 def test_a_new_controller_is_told_and_no_topic_goes(served: Served) -> None:
-    """It forgets all partitions before it reads them again; that is no news."""
+    """A new controller is reported, but no topics as deleted, although it forgets all partitions
+    before it reads them again."""
     with Stream(served.url + "/events") as stream:
         served.ask("POST", "/controller/resign")
         served.ask("POST", "/note", text="done")
@@ -117,7 +121,7 @@ def test_a_new_controller_is_told_and_no_topic_goes(served: Served) -> None:
 
 
 def test_messages_are_told_as_they_arrive(served: Served) -> None:
-    """By kind and link."""
+    """Messages are reported on arrival, filtered by kind and link."""
     url = served.url + "/messages?message=ProduceRequest&target=broker-1"
     with Stream(url) as stream:
         served.cluster.produce("orders", "x")
@@ -128,14 +132,14 @@ def test_messages_are_told_as_they_arrive(served: Served) -> None:
 
 
 def test_a_reader_that_is_gone_is_forgotten(served: Served) -> None:
-    """Its observer of messages, too."""
+    """A reader that disconnects is forgotten, and so is its observer of messages."""
     with Stream(served.url + "/messages"):
         assert served.cluster.runtime.network.is_watched
     served.cluster.wait_until(lambda: not served.cluster.runtime.network.is_watched, 30)
 
 
 def test_a_slow_reader_loses_events_and_is_told_so() -> None:
-    """What waits for it has a limit."""
+    """The queue of a slow reader is limited: the reader loses events and is informed."""
     woken: list[None] = []
     subscription = EventQueue(lambda: woken.append(None))
     for number in range(QUEUED_MAX + 7):
@@ -161,7 +165,7 @@ def test_nothing_changed_is_no_event(served: Served) -> None:
 
 
 def test_a_closed_server_ends_its_streams_at_once() -> None:
-    """Nobody waits for a reader."""
+    """A closed server ends its streams at once, without waiting for readers."""
     with Cluster(1) as cluster:
         server = ControlServer(cluster)
         with Stream(server.url + "/events") as stream:

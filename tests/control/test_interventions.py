@@ -17,7 +17,8 @@ GET, POST, PUT, DELETE = "GET", "POST", "PUT", "DELETE"
 
 
 def test_injections_have_ids_and_can_be_cancelled(served: Served) -> None:
-    """Each tells what it was asked, and how often it was applied."""
+    """Each injection has an id, its request and a count of its applications, and can be
+    cancelled."""
     order = {"api": "CreateTopics", "error": "INVALID_CONFIG", "times": 2}
     number = served.ask(POST, "/injections", **order)["id"]
     assert served.call(POST, "/topics", name="late")[0] == 409
@@ -31,7 +32,7 @@ def test_injections_have_ids_and_can_be_cancelled(served: Served) -> None:
 
 
 def test_an_injection_may_have_no_limit(served: Served) -> None:
-    """It meets every request until it is cancelled."""
+    """An injection without a limit affects every request until it is cancelled."""
     order = {"api": "CreateTopics", "error": "INVALID_CONFIG", "times": "all"}
     number = served.ask(POST, "/injections", **order)["id"]
     for _ in range(3):
@@ -45,7 +46,7 @@ def test_an_injection_may_have_no_limit(served: Served) -> None:
 
 
 def test_single_partitions_can_fail(served: Served) -> None:
-    """The others of the request are served."""
+    """An injection may fail single partitions; the others in the request are served."""
     errors = [["orders", 0, "TOPIC_AUTHORIZATION_FAILED"]]
     number = served.ask(POST, "/injections", api="ListOffsets", errors=errors, times=5)["id"]
     partitions = [{"topic_partition": ["orders", n], "timestamp": -1} for n in (0, 1)]
@@ -63,7 +64,7 @@ def test_single_partitions_can_fail(served: Served) -> None:
 
 
 def test_an_answer_can_be_given_as_its_fields(served: Served) -> None:
-    """In place of the broker's own."""
+    """An injection may replace the broker's answer by given fields."""
     answer = {"error": "COORDINATOR_LOAD_IN_PROGRESS", "groups": []}
     served.ask(POST, "/injections", api="ListGroups", answer=answer)
     assert served.ask(POST, "/brokers/1/ask", api="ListGroups") == answer
@@ -73,7 +74,7 @@ def test_an_answer_can_be_given_as_its_fields(served: Served) -> None:
 
 
 def test_a_broker_is_asked_any_request(served: Served) -> None:
-    """Written as its fields; what is wrong with them is told."""
+    """A broker can be sent any request as fields; wrong fields are refused by name."""
     ask = "/brokers/2/ask"
     found = served.ask(POST, ask, api="Metadata", request={"topics": ["orders"]})
     (topic,) = found["topics"]
@@ -108,7 +109,7 @@ def test_the_bytes_of_two_replicas_are_compared(served: Served) -> None:
 
 
 def test_a_replica_moves_between_log_directories(served: Served) -> None:
-    """Which ends with the copy in its new directory."""
+    """A replica moves between log directories until its copy in the new directory is complete."""
 
     def directory() -> str:
         found = served.ask(GET, "/brokers/1/log_dirs")
@@ -130,7 +131,7 @@ def test_a_group_that_is_not_stable_in_time_is_told(served: Served) -> None:
 
 
 def test_messages_are_held_looked_at_and_released(served: Served) -> None:
-    """By kind and link; some of them, then all."""
+    """Messages are held by kind and link, and some or all of them are released."""
     hold = served.ask(POST, "/network/holds", messages=["ProduceRequest"], target=1)["id"]
     producing = threading.Thread(target=lambda: served.cluster.produce("orders", "x"))
     producing.start()
@@ -154,7 +155,7 @@ def test_every_hold_ends_at_once(served: Served) -> None:
 
 
 def test_faults_of_the_network_are_shown(served: Served) -> None:
-    """Cuts, losses and delays, until they are healed."""
+    """Cuts, losses and delays of the network are shown until they are healed."""
     served.ask(POST, "/network/isolate", machine=2)
     served.ask(POST, "/network/drop", probability=0.5, source=1, target="zk-1")
     served.ask(POST, "/network/latency", uniform_ms=[0, 1], source=1, target=3)
@@ -169,7 +170,7 @@ def test_faults_of_the_network_are_shown(served: Served) -> None:
 
 
 def test_znodes_are_created_read_set_and_deleted(served: Served) -> None:
-    """With versions; data is text."""
+    """Znodes are created, read, set and deleted, with versions, and with data as text."""
     assert served.ask(POST, "/zookeeper/node", path="/mine", data="a") == "/mine"
     assert served.ask(POST, "/zookeeper/node", path="/mine/n-", sequential=True)[:8] == "/mine/n-"
     shown = served.ask(GET, "/zookeeper/node?path=/mine")
@@ -196,7 +197,7 @@ def test_a_zookeeper_server_goes_and_comes_back() -> None:
 
 
 def test_log_directories_fail_and_are_repaired(served: Served) -> None:
-    """The directory that holds a partition is named with it."""
+    """A log directory may be named by a partition in it, and fails and is repaired."""
     shown = served.ask(GET, "/brokers/3/log_dirs")
     assert [one["is_offline"] for one in shown] == [False, False]
     assert sorted(name for one in shown for name in one["partitions"]) == ["orders-0", "orders-1"]
@@ -209,7 +210,7 @@ def test_log_directories_fail_and_are_repaired(served: Served) -> None:
 
 
 def test_health_and_readiness(served: Served) -> None:
-    """The process answers also while the cluster does not serve."""
+    """The health check answers even while the cluster does not serve."""
     assert served.ask(GET, "/ready") == {"is_ready": True, "controller": 1, "not_running": []}
     served.ask(POST, "/brokers/3/kill")
     status, value = served.call(GET, "/ready")
@@ -221,7 +222,7 @@ def test_health_and_readiness(served: Served) -> None:
 
 
 def test_waiting_for_a_condition(served: Served) -> None:
-    """It holds, it does not hold in time, it is none."""
+    """A wait for a condition succeeds, times out, or is refused if the condition is invalid."""
     assert served.ask(POST, "/wait", condition='leader("orders", 1) == 2') is None
     status, value = served.call(POST, "/wait", condition='leader("orders", 1) == 3', timeout_s=0.01)
     assert (status, value["name"]) == (409, "WAIT_TIMEOUT")
@@ -239,7 +240,8 @@ def test_metrics_and_many_topics(served: Served) -> None:
 
 
 def test_records_are_read_from_an_offset(served: Served) -> None:
-    """From a replica, up to a limit; what consumers see ends at the high watermark."""
+    """Records are read from a replica, up to a limit; consumers see them up to the high
+    watermark."""
     for value in ("a", "b", "c"):
         served.ask(POST, "/topics/orders/0/records", value=value)
     path = "/topics/orders/0/records?offset=1&limit=1&replica=2"
@@ -260,7 +262,7 @@ def test_the_controller_moves(served: Served) -> None:
 
 @pytest.mark.clients
 def test_a_group_is_shown_with_members_offsets_and_lag(served: Served) -> None:
-    """As its coordinator describes it; a group without members can be deleted."""
+    """A group is shown as its coordinator describes it; a group without members can be deleted."""
     for _ in range(3):
         served.cluster.produce("orders", "x")
     settings = {
@@ -292,7 +294,7 @@ def test_a_group_is_shown_with_members_offsets_and_lag(served: Served) -> None:
 
 @pytest.mark.clients
 def test_a_transaction_is_shown_with_its_partitions(served: Served) -> None:
-    """While it is open, and when it is complete."""
+    """A transaction is shown with its partitions while it is open, and when it is complete."""
     producer = Producer(
         {"bootstrap.servers": served.cluster.bootstrap_servers, "transactional.id": "till-1"}
     )
@@ -310,7 +312,8 @@ def test_a_transaction_is_shown_with_its_partitions(served: Served) -> None:
 
 
 def test_an_assignment_that_is_none_is_not_read() -> None:
-    """Members of other kinds of groups may store anything."""
+    """An assignment in another format is not decoded, as members of other kinds of groups may store
+    anything."""
     assert assigned_partitions(b"") == []
     assert assigned_partitions(b"\0\0\0\0\0\1\0\1a\0\0\0\1\0\0\0\7\0\0\0\0") == [["a", 7]]
     assert assigned_partitions(b"\0\0\0\0\0\1\0\1a\0\0\0\2\0\0\0\7") is None
@@ -318,7 +321,8 @@ def test_an_assignment_that_is_none_is_not_read() -> None:
 
 
 def test_one_link_is_restored_and_the_others_stay_as_they_are(served: Served) -> None:
-    """Its cut, loss, latency and bandwidth; what all links have stays."""
+    """Restoring a link ends its cut, loss, latency and bandwidth; the settings of all links
+    stay."""
     served.ask("POST", "/network/latency", constant_ms=1)
     for path, body in (
         ("partition", {"groups": [[1], [2, 3]]}),
@@ -352,7 +356,8 @@ def test_one_link_is_restored_and_the_others_stay_as_they_are(served: Served) ->
 
 
 def test_every_fault_names_the_request_that_ends_it(served: Served) -> None:
-    """Brokers, links, messages, answers and disks: each ends by what it says."""
+    """Every fault of brokers, links, messages, answers and disks can be ended by the request it
+    names."""
     served.ask("POST", "/brokers/2/pause")
     served.ask("POST", "/network/isolate", machine=3)
     served.ask("POST", "/network/drop", probability=0.01)
@@ -383,7 +388,7 @@ def test_every_fault_names_the_request_that_ends_it(served: Served) -> None:
 
 
 def test_a_reset_gives_the_first_topics_back() -> None:
-    """As they were given, with nothing in them; unless somebody asks for none."""
+    """A reset recreates the initial topics, empty, unless the request asks for none."""
     with Cluster(3, topics={"first": {"partitions": 2, "replication_factor": 3}}) as cluster:
         server = ControlServer(cluster)
         try:

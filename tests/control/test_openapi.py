@@ -1,4 +1,4 @@
-"""The OpenAPI document: valid, whole, and true of what the server does."""
+"""The OpenAPI document is valid, complete and true of the server."""
 
 from __future__ import annotations
 
@@ -14,19 +14,20 @@ from openapi_spec_validator import OpenAPIV31SpecValidator
 
 
 def test_the_document_is_valid() -> None:
-    """A validator of OpenAPI 3.1 has no complaint."""
+    """The document passes a validator of OpenAPI 3.1."""
     errors = [error.message for error in OpenAPIV31SpecValidator(openapi()).iter_errors()]
     assert errors == []
 
 
 def test_every_operation_has_a_name_of_its_own() -> None:
-    """Generated clients call their methods so."""
+    """Every operation has a unique name, after which generated clients name their methods."""
     names = [operation_id(operation) for operation in OPERATIONS]
     assert len(set(names)) == len(names)
 
 
 def test_every_operation_says_what_it_is() -> None:
-    """Summary, tag, what it gives; the tags are explained."""
+    """Every operation has a summary, a tag and a description of its result; all tags are
+    described."""
     tags = {tag["name"] for tag in openapi()["tags"]}
     for operation in OPERATIONS:
         assert operation.tag in tags
@@ -36,7 +37,7 @@ def test_every_operation_says_what_it_is() -> None:
 
 
 def test_what_stands_in_a_query_can_be_read_from_text() -> None:
-    """GET and DELETE have no body."""
+    """GET and DELETE have no body, so that their parameters can be read from text."""
     for operation in OPERATIONS:
         if not operation.takes_body:
             for parameter in operation.parameters:
@@ -110,7 +111,7 @@ OFFERED = {
         "tree": "GET /zookeeper/tree",
     },
 }  # fmt: skip
-"""What can be called in Python, and where it is found over HTTP."""
+"""Methods of the Python API, with the operation that offers each over HTTP."""
 
 NOT_OFFERED = {
     "Cluster": {
@@ -137,7 +138,8 @@ KINDS_OF_HANDLES = {
 
 @pytest.mark.parametrize("name", OFFERED)
 def test_everything_a_cluster_can_do_is_offered(name: str) -> None:
-    """What is not is named with the reason; whoever adds a method decides about it here."""
+    """Every method of a cluster is offered or is listed with the reason why not; a new method needs
+    one of both."""
     public = {member for member in dir(KINDS_OF_HANDLES[name]) if not member.startswith("_")}
     excused = set(NOT_OFFERED.get(name, {}))
     assert public - set(OFFERED[name]) - excused == set()
@@ -151,7 +153,7 @@ def test_the_document_is_the_same_every_time() -> None:
 
 
 def test_the_openapi_document_lists_every_operation() -> None:
-    """With its fields and the parts of its path."""
+    """The document lists every operation with its fields and the parameters of its path."""
     document = openapi()
     assert document["info"]["version"] == __version__
     listed = {(method.upper(), path) for path, ways in document["paths"].items() for method in ways}

@@ -63,7 +63,8 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Generator[Any]:
 
 @pytest.fixture
 def page(browser: Any, server: ControlServer) -> Generator[Any]:
-    """The page, loaded. At the end nothing was complained of and nothing came from elsewhere."""
+    """The loaded page; at the end there are no errors in its console and no requests to other
+    sites."""
     found: list[str] = []
     page = browser.new_page()
     page.set_viewport_size({"width": LAPTOP_PX, "height": 900})
@@ -85,14 +86,14 @@ def page(browser: Any, server: ControlServer) -> Generator[Any]:
 
 
 def shot(page: Any, name: str) -> None:
-    """Keep a picture of the whole page, if somebody wants to look at it."""
+    """Save a picture of the whole page if ``FAKEKAFKA_SCREENSHOTS`` is set."""
     folder = os.environ.get("FAKEKAFKA_SCREENSHOTS")
     if folder:
         page.screenshot(path=Path(folder) / f"{name}.png", full_page=True)
 
 
 def press(page: Any, label: str) -> None:
-    page.mouse.move(0, 0)  # who presses another button at the same place at once means it
+    page.mouse.move(0, 0)  # the page ignores a click at the same place without a move
     page.get_by_role("button", name=label, exact=True).click()
 
 
@@ -111,7 +112,8 @@ def shows(page: Any, selector: str, text: str) -> None:
 
 
 def test_a_broker_is_killed_and_started_by_its_buttons(page: Any, cluster: Cluster) -> None:
-    """The page shows the new leader, the smaller ISR, the events, and all whole again."""
+    """Killing and starting a broker by its buttons shows the new leader, the smaller ISR, the
+    events, and the full ISR again."""
     leader_is(page, "orders-0", 1)
     shows(page, "#health", "all in sync")
     press(page, "Kill broker 1")
@@ -137,7 +139,8 @@ def test_a_broker_is_killed_and_started_by_its_buttons(page: Any, cluster: Clust
 
 
 def test_a_second_click_at_the_same_place_does_not_press_the_next_button(page: Any) -> None:
-    """A double click on Kill finds Start under the pointer; it waits for a moment or a move."""
+    """The second click of a double click on Kill does not press Start, which ignores clicks for a
+    moment or until the pointer moves."""
     asked: list[str] = []
     page.on("request", lambda request: asked.append(request.url) if request.post_data else None)
     page.mouse.move(0, 0)
@@ -161,7 +164,7 @@ def ended(page: Any, button: str, fault: str) -> None:
 
 
 def test_faults_are_shown_and_ended(page: Any, cluster: Cluster) -> None:
-    """Isolated, paused, held back, injected: each has an entry and a button that ends it."""
+    """Each fault (isolated, paused, held back, injected) has an entry and a button that ends it."""
     press(page, "Isolate broker 3")
     shows(page, "[data-broker='3']", "isolated")
     shows(page, "#faults", "broker-3 is isolated")
@@ -191,7 +194,7 @@ def test_faults_are_shown_and_ended(page: Any, cluster: Cluster) -> None:
 
 
 def test_slow_narrow_and_lossy_links_are_shown_and_ended(page: Any, cluster: Cluster) -> None:
-    """Those of all links, and those of one."""
+    """Slow, narrow and lossy links are shown and ended, both for all links and for one."""
     network = cluster.network
     network.latency(2)
     network.latency(9, source=1, target=2)
@@ -221,7 +224,7 @@ HOSTILE_VALUE = (
 
 
 def rows(page: Any) -> list[int]:
-    """Offsets of the records that are shown, in the order of the page."""
+    """Return the offsets of the shown records, in the order of the page."""
     offsets: list[int] = page.evaluate(
         "[...document.querySelectorAll('#records tr[data-offset]')].map(r => +r.dataset.offset)"
     )
@@ -229,7 +232,7 @@ def rows(page: Any) -> list[int]:
 
 
 def shows_rows(page: Any, first: int, last: int) -> None:
-    """Wait until the records of a span are shown, newest first."""
+    """Wait until the records of a range of offsets are shown, newest first."""
     page.wait_for_function(
         """([first, last]) => {
             const shown = [...document.querySelectorAll('#records tr[data-offset]')]
@@ -242,7 +245,8 @@ def shows_rows(page: Any, first: int, last: int) -> None:
 
 
 def test_records_are_looked_at_page_by_page(page: Any, cluster: Cluster) -> None:
-    """Newest first; a page older, the oldest, by offset, by time; new ones come by themselves."""
+    """Records are shown newest first: a page older, the oldest page, by offset, by time; new ones
+    appear by themselves."""
     cluster.create_topic("pages", replication_factor=1)
     for start in range(0, 230, 10):
         cluster.produce("pages", [f"record {n}" for n in range(start, start + 10)])
@@ -273,7 +277,8 @@ def test_records_are_looked_at_page_by_page(page: Any, cluster: Cluster) -> None
 
 
 def test_values_are_text_json_and_hex_and_never_a_program(page: Any, cluster: Cluster) -> None:
-    """Whatever is in them; a large one is read whole only when somebody asks."""
+    """Values are shown as text, JSON and hex but never executed; a large one is loaded in full on
+    request only."""
     cluster.create_topic("values", replication_factor=1)
     cluster.produce("values", HOSTILE_VALUE, key=HOSTILE_VALUE, headers=[("<b>h", b"<i>v")])
     cluster.produce("values", '{"b":{"c":[1,2]}}')
@@ -305,7 +310,7 @@ def test_values_are_text_json_and_hex_and_never_a_program(page: Any, cluster: Cl
 
 
 def test_a_record_is_produced_and_a_topic_comes_and_goes(page: Any, cluster: Cluster) -> None:
-    """By the forms; deleting asks first."""
+    """Forms produce a record and create and delete a topic; deletion asks for confirmation."""
     page.locator("#topics summary", has_text="New topic").click()
     page.get_by_label("Name of the new topic", exact=True).fill("by-hand")
     page.get_by_label("Partitions", exact=True).fill("2")
@@ -334,7 +339,8 @@ def test_a_record_is_produced_and_a_topic_comes_and_goes(page: Any, cluster: Clu
 
 
 def test_offsets_of_a_group_without_members_are_reset(page: Any, cluster: Cluster) -> None:
-    """To the end and to the begin; then the group is deleted."""
+    """The offsets of a group without members are reset to the end and the beginning, and the group
+    is deleted."""
     confluent_kafka = pytest.importorskip("confluent_kafka")
     cluster.create_topic("ledger", replication_factor=1)
     cluster.produce("ledger", ["a", "b", "c"])
@@ -356,7 +362,7 @@ def test_offsets_of_a_group_without_members_are_reset(page: Any, cluster: Cluste
 
 
 def test_elections_stand_on_the_time_line_and_links_lead_on(page: Any, cluster: Cluster) -> None:
-    """A mark for each, with its words; the API has a page of its own."""
+    """The time line has a labelled mark for each election; the API has a page of its own."""
     cluster.broker(2).shutdown()
     cluster.broker(2).start()
     cluster.wait_for_in_sync("orders")
@@ -376,7 +382,8 @@ def test_elections_stand_on_the_time_line_and_links_lead_on(page: Any, cluster: 
 
 
 def test_offsets_groups_and_transactions_are_shown(page: Any, cluster: Cluster) -> None:
-    """High watermark and log end of each replica; members, committed offsets, lag; what is open."""
+    """The page shows high watermark and log end of each replica, members, committed offsets and lag
+    of groups, and open transactions."""
     confluent_kafka = pytest.importorskip("confluent_kafka")
     servers = {"bootstrap.servers": cluster.bootstrap_servers}
     cluster.produce("orders", [f"record {n}" for n in range(10)])
@@ -411,7 +418,8 @@ def test_offsets_groups_and_transactions_are_shown(page: Any, cluster: Cluster) 
 def test_it_can_be_read_on_every_screen(
     page: Any, cluster: Cluster, scheme: str, width_px: int
 ) -> None:
-    """Nothing is wider than the screen, no text without contrast, no button without a name."""
+    """At any screen size no element is wider than the screen, no text lacks contrast, and no button
+    lacks a name."""
     page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
     page.set_viewport_size({"width": width_px, "height": 800})
     topic = f"readable-{scheme}-{width_px}"
@@ -429,7 +437,7 @@ def test_it_can_be_read_on_every_screen(
 
 
 def test_light_and_dark_are_chosen_by_a_button(page: Any) -> None:
-    """The browser remembers it."""
+    """A button switches between light and dark, and the browser remembers the choice."""
     colour = "getComputedStyle(document.body).backgroundColor"
     assert page.evaluate(colour) == "rgb(246, 248, 250)"
     press(page, "Change between light and dark")
@@ -441,7 +449,8 @@ def test_light_and_dark_are_chosen_by_a_button(page: Any) -> None:
 
 
 def test_refusals_are_told_in_the_words_of_the_cluster(browser: Any, server: ControlServer) -> None:
-    """On a page of its own: the browser itself reports the status in its console."""
+    """Refusals are shown in the cluster's words. The test uses its own page, as the browser logs
+    the status in the console."""
     page = browser.new_page()
     page.goto(server.url)
     page.wait_for_selector("[data-broker='3']")
@@ -473,7 +482,7 @@ const loaded = frame => new Promise(resolve => { frame.onload = resolve; });
 
 @contextlib.contextmanager
 def other_site(document: bytes) -> Iterator[str]:
-    """A web server on another port, which is another site; gives its address."""
+    """Run a web server on another port, which is another site, and give its address."""
 
     class Handler(http.server.BaseHTTPRequestHandler):
         def do_GET(self) -> None:
@@ -483,7 +492,7 @@ def other_site(document: bytes) -> Iterator[str]:
             self.wfile.write(document)
 
         def log_message(self, *_: object) -> None:
-            """Say nothing."""
+            """Log no requests."""
 
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
         thread = threading.Thread(target=server.serve_forever)
@@ -496,7 +505,8 @@ def other_site(document: bytes) -> Iterator[str]:
 def test_a_page_of_another_site_cannot_kill_a_broker(
     browser: Any, server: ControlServer, cluster: Cluster
 ) -> None:
-    """Neither by a request of a script nor by a form; nor can it read or frame anything."""
+    """A page of another site can neither kill a broker, by script or form, nor read or frame
+    anything."""
     page = browser.new_page()
     answers: list[int] = []
     page.on(
@@ -513,7 +523,7 @@ def test_a_page_of_another_site_cannot_kill_a_broker(
 
 
 def test_topics_are_found_by_name_and_typing_is_not_disturbed(page: Any, cluster: Cluster) -> None:
-    """While the page brings itself up to date."""
+    """Topics are found by name, and the page's updates do not disturb typing."""
     cluster.create_topic("refunds")
     shows(page, ".topic summary", "refunds")
     page.get_by_label("Filter topics by name").press_sequentially("refu", delay=400)
@@ -529,7 +539,7 @@ def get(url: str, **headers: str) -> Any:
 
 
 def test_the_page_brings_all_it_needs(server: ControlServer) -> None:
-    """Only scripts and styles of its own run, and no other page can frame it."""
+    """The page runs only its own scripts and styles, and no other page can frame it."""
     with get(server.url) as answer:
         policy = answer.headers["Content-Security-Policy"]
         text = answer.read().decode()
@@ -543,7 +553,8 @@ def test_the_page_brings_all_it_needs(server: ControlServer) -> None:
 
 
 def test_a_link_of_another_site_may_lead_to_the_page(server: ControlServer) -> None:
-    """It holds nothing of the cluster; what it asks for then comes from itself."""
+    """A link of another site may open the page: its HTML holds no cluster data, and its own
+    requests follow from its own origin."""
     with get(server.url, Sec_Fetch_Site="cross-site", Sec_Fetch_Mode="navigate") as answer:
         assert answer.status == 200
     for path, mode in (("/state", "navigate"), ("/", "cors")):

@@ -1,4 +1,5 @@
-"""Pages of records, resets of offsets, ACLs: what the page of a cluster asks its API."""
+"""Pages of records, resets of offsets, and ACLs, which the page of a cluster requests from its
+API."""
 
 from __future__ import annotations
 
@@ -19,7 +20,7 @@ def offsets(page: dict[str, Any]) -> list[int]:
 
 
 def filled(served: Served, sizes: list[int]) -> int:
-    """Append a batch of each size; gives how many records that are."""
+    """Append a batch of each size and return the number of records."""
     number = 0
     for size in sizes:
         served.cluster.produce("orders", [f"record {number + n}" for n in range(size)])
@@ -29,7 +30,8 @@ def filled(served: Served, sizes: list[int]) -> int:
 
 @pytest.mark.parametrize("limit", [1, 3, 7, 500])
 def test_all_pages_together_have_every_record_once(served: Served, limit: int) -> None:
-    """From the newest to the oldest, and back from the oldest, whatever the batches are."""
+    """Pages from the newest record to the oldest and back have every record once, whatever the
+    batches are."""
     end = filled(served, [1, 5, 2, 11, 1, 1, 4])
     path = f"/topics/orders/0/page?limit={limit}"
     page = served.ask("GET", path)
@@ -47,7 +49,7 @@ def test_all_pages_together_have_every_record_once(served: Served, limit: int) -
 
 
 def test_a_page_begins_at_an_offset_or_at_a_time(served: Served) -> None:
-    """Beyond the end there is none; below the start it begins at the start."""
+    """A page beyond the log end is empty; a page below the log start begins at the log start."""
     filled(served, [3, 3, 3])
     path = "/topics/orders/0/page?limit=4"
     assert offsets(served.ask("GET", f"{path}&offset=4")) == [7, 6, 5, 4]
@@ -64,7 +66,8 @@ def test_a_page_begins_at_an_offset_or_at_a_time(served: Served) -> None:
 
 
 def test_keys_values_and_headers_are_bytes(served: Served) -> None:
-    """In base64, cut where they are long; the size of the whole is told."""
+    """Keys, values and headers are in base64, cut where they are long, with the whole record's
+    size."""
     served.cluster.produce("orders", bytes(range(256)), key=b"\xff\x00", headers=[("h", b"\x80")])
     served.cluster.produce("orders", None)
     gone, one = served.ask("GET", "/topics/orders/0/page?shown_bytes=16")["records"]
@@ -76,7 +79,7 @@ def test_keys_values_and_headers_are_bytes(served: Served) -> None:
 
 
 def test_ends_of_transactions_and_what_is_not_replicated_are_told(served: Served) -> None:
-    """A marker has an offset, too."""
+    """A page reports markers, which have offsets, too, and records that are not replicated."""
     confluent_kafka = pytest.importorskip("confluent_kafka")
     producer = confluent_kafka.Producer(
         {"bootstrap.servers": served.cluster.bootstrap_servers, "transactional.id": "pages"}
@@ -98,7 +101,8 @@ def test_ends_of_transactions_and_what_is_not_replicated_are_told(served: Served
 
 
 def test_pages_end_where_the_log_starts(served: Served) -> None:
-    """Records that DeleteRecords took are no longer there, though their batch is."""
+    """Pages omit records below the log start, such as those that DeleteRecords deleted, although
+    their batch exists."""
     filled(served, [10, 10])
     request = {"offsets": [[["orders", 0], 13]], "timeout_ms": 5000}
     served.ask("POST", "/brokers/1/ask", api="DeleteRecords", request=request)
@@ -130,7 +134,7 @@ def committed(served: Served, group: str, offset: int) -> None:
     ],
 )
 def test_offsets_are_reset(served: Served, asked: dict[str, Any], expected: int) -> None:
-    """To the start, the end, an offset or a time; clients read from there."""
+    """Offsets are reset to the start, the end, an offset or a time; consumers read from there."""
     filled(served, [5, 5])
     committed(served, "audit", 4)
     (reset,) = served.ask("POST", "/reset_offsets", group="audit", **asked)
@@ -166,7 +170,7 @@ def test_a_reset_that_makes_no_sense_is_refused(
 
 
 def test_offsets_of_a_group_in_use_stay(served: Served) -> None:
-    """They are its members' to commit, as Kafka says, too."""
+    """Offsets of a group in use are not reset: as in Kafka, only its members commit them."""
     confluent_kafka = pytest.importorskip("confluent_kafka")
     consumer = confluent_kafka.Consumer(
         {"bootstrap.servers": served.cluster.bootstrap_servers, "group.id": "busy"}
@@ -184,7 +188,8 @@ def test_offsets_of_a_group_in_use_stay(served: Served) -> None:
 
 
 def test_offsets_of_a_partition_without_a_leader_are_not_reset(served: Served) -> None:
-    """Nobody knows where it begins and ends."""
+    """Offsets of a partition without a leader are not reset, as its log start and end are
+    unknown."""
     served.ask("POST", "/topics", name="alone", assignment={"0": [3]})
     committed(served, "audit", 0)
     served.ask("POST", "/brokers/3/kill")
@@ -196,7 +201,7 @@ def test_offsets_of_a_partition_without_a_leader_are_not_reset(served: Served) -
 
 @pytest.mark.parametrize("version", ["0.10.1", "0.11", "2.0"])
 def test_pages_have_the_records_of_old_releases(version: str) -> None:
-    """Whose messages stand alone before 0.11."""
+    """Pages include records of releases before 0.11, whose messages have no batch."""
     with Cluster(1, kafka_version=version, topics={"orders": 1}) as cluster:
         server = ControlServer(cluster)
         try:
@@ -217,7 +222,7 @@ def test_pages_have_the_records_of_old_releases(version: str) -> None:
 
 
 def test_acls_are_listed(served: Served) -> None:
-    """Or that there is no authorizer."""
+    """ACLs are listed, or the absence of an authorizer is reported."""
     assert served.ask("GET", "/acls") == {"has_authorizer": False, "acls": []}
     security = {"authorizer": True, "super_users": ["User:ANONYMOUS"]}
     with Cluster(1, security=security) as cluster:

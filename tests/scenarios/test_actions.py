@@ -1,4 +1,4 @@
-"""The table of actions: every one can be written in a scenario, done, and is in the reference."""
+"""The table of actions: a scenario can state and perform each, and the reference has it."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ at_ms = 1000
 settle = false
 """
 BEFORE = {"resume": "pause", "start": "kill", "start_zookeeper": "kill_zookeeper"}
-"""What has to be done first."""
+"""The action that has to precede each of these."""
 
 
 def fault(name: str, at_ms: int) -> str:
@@ -37,7 +37,7 @@ def fault(name: str, at_ms: int) -> str:
 
 @pytest.mark.parametrize("name", ACTIONS)
 def test_the_example_of_every_action_is_read_and_done(name: str) -> None:
-    """What stands in the table is no prose: a scenario that has it runs without a problem."""
+    """The example of every action is valid: a scenario that contains it runs without a problem."""
     faults = [*([BEFORE[name]] if name in BEFORE else []), name]
     text = HEAD + "".join(fault(one, 100 + 100 * n) for n, one in enumerate(faults))
     run = ScenarioRun(parse_scenario(text, f"{name}.toml"))
@@ -46,20 +46,20 @@ def test_the_example_of_every_action_is_read_and_done(name: str) -> None:
 
 @pytest.mark.parametrize("name", ACTIONS)
 def test_an_action_takes_no_key_but_its_own(name: str) -> None:
-    """Every reader is strict, and names the key at fault."""
+    """The reader of every action refuses an unknown key and names it."""
     text = HEAD + fault(name, 100) + "wrong_key = 1\n"
     with pytest.raises(ScenarioError, match=r"faults\[0\]\.wrong_key: unknown key"):
         parse_scenario(text, f"{name}.toml")
 
 
 def test_the_nearest_action_is_named() -> None:
-    """A slip of the pen is answered with what was meant."""
+    """A misspelt action is refused with the nearest action's name."""
     with pytest.raises(ScenarioError, match="did you mean 'pause'"):
         parse_scenario(HEAD + fault("pause", 1).replace('"pause"', '"pauze"'), "slip.toml")
 
 
 def test_actions_that_languages_share_have_one_summary() -> None:
-    """The document of the control API takes its words from the table."""
+    """The document of the control API takes the summaries of shared actions from the table."""
     summaries = {operation.summary for operation in OPERATIONS}
     shared = {
         "kill", "restart", "heal", "inject", "partition", "elect_leaders", "expire_session",
@@ -69,9 +69,9 @@ def test_actions_that_languages_share_have_one_summary() -> None:
 
 
 def test_what_the_control_api_does_beside_the_table_is_no_action() -> None:
-    """It writes records and znodes, waits, asks brokers, moves replicas between directories, makes
-    certificates, and has ids for what it sets to work; every action of the table can be asked of
-    it."""
+    """The control API offers every action of the table. Beside them it writes records and znodes,
+    waits, asks brokers, moves replicas between directories, makes certificates, and has ids for the
+    faults it starts."""
     known = {action.summary for action in ACTIONS.values()}
     posts = {f"{o.method} {o.path}" for o in OPERATIONS if o.method != "GET"}
     acting = {f"{o.method} {o.path}" for o in OPERATIONS if o.summary in known}
@@ -91,14 +91,14 @@ def test_what_the_control_api_does_beside_the_table_is_no_action() -> None:
 
 CHOOSE_THE_HANDLE = {"BrokerHandle": {"broker"}, "ZooKeeperServerHandle": {"server"}}
 BESIDE_THE_METHOD = {"shutdown": {"wait"}, "inject": {"errors"}}
-"""Parameters for which Python has another method, or another form of an argument."""
+"""Parameters for which Python has a separate method, or another form of argument."""
 UNITS = {"_ms": "millisecond", "_s": "second", "mb_per_s": "megabytes per second"}
 
 
 @pytest.mark.parametrize("name", [name for name, one in ACTIONS.items() if one.method is not None])
 def test_handles_and_table_agree(name: str) -> None:
-    """The method that does an action takes its parameters by the same names, with the same
-    defaults and of the same types; names end with the unit."""
+    """The method of an action takes its parameters by the same names, with the same defaults and
+    types; names end with the unit."""
     action = ACTIONS[name]
     assert action.method is not None
     taken = dict(list(inspect.signature(action.method).parameters.items())[1:])
@@ -117,7 +117,7 @@ def test_handles_and_table_agree(name: str) -> None:
 
 
 def rows(page: str, heading: str) -> dict[str, str]:
-    """Name to row of the table of actions in a document."""
+    """Map each name to its row of the table of actions in a document."""
     lines = (ROOT / "docs" / page).read_text("utf-8").partition(heading)[2].splitlines()
     found = {}
     for line in itertools.takewhile(lambda text: text.startswith("|"), lines[2:]):
@@ -128,7 +128,7 @@ def rows(page: str, heading: str) -> dict[str, str]:
 
 
 def test_the_reference_has_the_whole_table_with_every_key() -> None:
-    """No action is missing, none is invented, and each row has the keys of the example."""
+    """The reference has every action and no other, and each row has the keys of the example."""
     told = rows("reference/scenarios.md", "| `action` | its keys |")
     assert set(told) == set(ACTIONS)
     keys = {(name, key) for name, action in ACTIONS.items() for key in action.example}
@@ -136,12 +136,13 @@ def test_the_reference_has_the_whole_table_with_every_key() -> None:
 
 
 def test_the_guide_has_every_action_of_a_step() -> None:
-    """Those of stories stand in the guide of simulations."""
+    """The guide of simulations has every action of stories."""
     assert set(rows("guides/simulation.md", "| action | its keys |")) == set(STEP_ACTIONS)
 
 
 def test_a_story_shares_what_it_calls_by_the_same_name() -> None:
-    """A step's own actions are those that are about clients, messages, time or its partition."""
+    """Only actions about clients, messages, time or the step's own partition are peculiar to
+    stories."""
     own = set(STEP_ACTIONS) - set(ACTIONS)
     assert own == {
         "ask_epoch", "ask_leader", "cut", "elect", "flush", "hold", "lose", "produce", "read",
@@ -150,6 +151,6 @@ def test_a_story_shares_what_it_calls_by_the_same_name() -> None:
 
 
 def test_summaries_are_short() -> None:
-    """One phrase each, without a full stop."""
+    """Each summary is one phrase without a full stop."""
     for action in ACTIONS.values():
         assert re.fullmatch(r"[a-z][^.]{5,60}", action.summary), action.summary

@@ -52,7 +52,8 @@ def run(text: str, seed: int = 1) -> ScenarioRun:
 
 @pytest.mark.parametrize("assignor", ["range", "cooperative-sticky"])
 def test_a_group_survives_the_death_of_its_coordinator(assignor: str) -> None:
-    """While a member is cut off; at the end each partition has one owner, and all is committed."""
+    """When the coordinator dies while a member is cut off, each partition ends with one owner and
+    all records are committed."""
     played = run(
         GROUP + f'assignor = "{assignor}"\n'
         '[[faults]]\nat_ms = 1500\naction = "isolate"\nmachine = "billing-member-2"\n'
@@ -69,7 +70,7 @@ def test_a_group_survives_the_death_of_its_coordinator(assignor: str) -> None:
 
 
 def test_a_partition_of_two_members_is_a_problem() -> None:
-    """And one of nobody, too."""
+    """A partition that two members own is a problem, and so is one without an owner."""
     played = run(GROUP)
     assert played.result.problems == []
     (group,) = played.coordinated.groups
@@ -91,7 +92,8 @@ def test_static_members_are_named() -> None:
 
 @pytest.mark.parametrize("seed", range(3))
 def test_records_are_copied_exactly_once_through_the_death_of_brokers(seed: int) -> None:
-    """Of a leader it writes to, and of the coordinator of its transactions."""
+    """Records are copied exactly once although a leader of the target and the coordinator of the
+    transactions die."""
     played = run(
         TRANSFORMER + '[[faults]]\nat_ms = 1000\naction = "kill"\nbroker = "leader:copies-0"\n'
         '[[faults]]\nat_ms = 2000\naction = "start"\nbroker = 1\n'
@@ -104,7 +106,7 @@ def test_records_are_copied_exactly_once_through_the_death_of_brokers(seed: int)
 
 
 def test_a_record_that_is_not_copied_once_is_a_problem() -> None:
-    """What is missing, and what is there twice."""
+    """A record that is missing from the copy, or is in it twice, is a problem."""
     played = ScenarioRun(parse_scenario(HEAD + TRANSFORMER, "coordinated.toml"))
     played.play()
     (transformer,) = played.coordinated.transformers
@@ -157,7 +159,7 @@ def test_the_same_seed_gives_the_same_run() -> None:
     ],
 )
 def test_what_makes_no_sense_is_refused(text: str, message: str) -> None:
-    """The error names the key of the group or transformer that is wrong."""
+    """A wrong setting is refused with the key of the group or transformer at fault."""
     with pytest.raises(ScenarioError) as refused:
         parse_scenario(HEAD + text + "\n", "wrong.toml")
     assert message in str(refused.value)

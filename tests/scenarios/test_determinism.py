@@ -37,7 +37,8 @@ def _run_in_process(seed: int, hash_seed: Any) -> Any:
 @pytest.mark.slow
 @pytest.mark.timeout(300)
 def test_a_seed_decides_the_run_whatever_the_hash_seed() -> None:
-    """Five brokers, kills, restarts, an asymmetric partition, 60 virtual seconds."""
+    """A run of 60 virtual seconds with five brokers, kills, restarts and an asymmetric partition
+    depends on the seed alone."""
     runs = {_run_in_process(seed=11, hash_seed=h) for h in (0, 1, 2, 3, 4)}
     assert len(runs) == 1
     (run,) = runs

@@ -1,4 +1,4 @@
-"""A fault acts at its time, also while an expectation of an earlier one is awaited."""
+"""A fault acts at its time, even while the expectation of an earlier fault is awaited."""
 
 from __future__ import annotations
 
@@ -28,7 +28,8 @@ settle = false
 
 
 def test_a_fault_does_not_wait_for_what_is_expected() -> None:
-    """The leader is elected after 18 s, when the session has expired; the note comes before."""
+    """The leader is elected after 18 s, when the session has expired; the second fault acts before
+    that."""
     recorder = Recorder()
     run = ScenarioRun(parse_scenario(SCENARIO), 1, recorder)
     result = run.run()
@@ -40,7 +41,8 @@ def test_a_fault_does_not_wait_for_what_is_expected() -> None:
 
 
 def test_an_expectation_that_does_not_hold_is_told_at_its_end() -> None:
-    """What comes between does not lengthen it."""
+    """A fault in between does not prolong an expectation: its failure is reported when its time is
+    over."""
     text = SCENARIO.replace("expect_within_ms = 30_000", "expect_within_ms = 5_000")
     result = ScenarioRun(parse_scenario(text), 1).run()
     assert result.problems == [

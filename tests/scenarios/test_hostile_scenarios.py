@@ -1,4 +1,4 @@
-"""Scenario files that would take all memory or time are refused when they are read."""
+"""Scenario files that would exhaust memory or time are refused when they are read."""
 
 from __future__ import annotations
 
@@ -50,7 +50,8 @@ HOSTILE: dict[str, tuple[str, str]] = {
 
 @pytest.mark.parametrize("name", HOSTILE)
 def test_it_is_refused_with_the_key_and_the_limit(name: str) -> None:
-    """Before anything of that size is made."""
+    """An excessive size is refused with the key and the limit, before anything of that size is
+    created."""
     text, told = HOSTILE[name]
     with pytest.raises(UsageError, match=r"hostile\.toml(: | is )") as refused:
         parse_scenario(text, "hostile.toml")

@@ -1,4 +1,5 @@
-"""What cannot succeed is answered with Kafka's own error, names its subject and changes nothing.
+"""An impossible operation is answered with Kafka's error, which names its subject, and changes
+nothing.
 
 docs/kafka/topics.md, docs/kafka/reassignment.md, docs/kafka/election.md#rebalancing, through the
 API that users call.
@@ -129,7 +130,8 @@ SINCE_2_4: list[tuple[Operation, str, str]] = [
 
 
 def assert_refused(cluster: Simulation, operation: Operation, code: str, text: str) -> None:
-    """It raises that error with that text in its message, and ZooKeeper stays as it is."""
+    """Assert that the operation raises the error with the text in its message, and leaves ZooKeeper
+    as it was."""
     before = cluster.zookeeper.tree()
     with pytest.raises(KafkaError) as refused:
         operation(cluster)
@@ -149,7 +151,8 @@ def test_impossible_operations_on_topics_are_refused(version: str) -> None:
 
 @pytest.mark.parametrize("version", CURRENT)
 def test_what_older_releases_let_pass_or_answer_otherwise_is_refused(version: str) -> None:
-    """Gaps (KAFKA-7864), bad configurations at creation, configurations of unknown topics."""
+    """Older releases accept, or refuse otherwise: gaps (KAFKA-7864), bad configurations at
+    creation, configurations of unknown topics."""
     with running(3, version, topics=TOPICS, config=DELETES) as cluster:
         for operation, code, text in SINCE_2_3:
             assert_refused(cluster, operation, code, text)
@@ -157,7 +160,7 @@ def test_what_older_releases_let_pass_or_answer_otherwise_is_refused(version: st
 
 @pytest.mark.parametrize("version", ["0.10", "1.1"])
 def test_a_topic_without_partition_0_is_created_before_2_3(version: str) -> None:
-    """Nobody asked for numbers from 0 on before KAFKA-7864."""
+    """Partition numbers need not begin at 0 before KAFKA-7864."""
     with running(3, version) as cluster:
         assigned((1, [1]), (2, [2]))(cluster)
         assert [cluster.partition("new", n).leader for n in (1, 2)] == [1, 2]
@@ -165,7 +168,8 @@ def test_a_topic_without_partition_0_is_created_before_2_3(version: str) -> None
 
 @pytest.mark.parametrize("version", JUDGED_VERSIONS)
 def test_bad_values_of_configurations_are_refused(version: str) -> None:
-    """INVALID_CONFIG in 3.9, INVALID_REQUEST before (ZkAdminManager.alterConfigs)."""
+    """Bad values of configurations get INVALID_CONFIG in 3.9, INVALID_REQUEST before
+    (ZkAdminManager.alterConfigs)."""
     with running(3, version, topics=TOPICS) as cluster:
         code = "INVALID_CONFIG" if version == "3.9" else "INVALID_REQUEST"
         for operation, text in BAD_VALUES:
@@ -174,7 +178,8 @@ def test_bad_values_of_configurations_are_refused(version: str) -> None:
 
 @pytest.mark.parametrize("version", JUDGED_VERSIONS)
 def test_an_empty_list_of_replicas_is_accepted_and_has_no_leader(version: str) -> None:
-    """Lists must have one length and no repetition, no more (AdminZkClient.validateTopicCreate)."""
+    """Replica lists are only checked for equal lengths and repetitions
+    (AdminZkClient.validateTopicCreate)."""
     with running(3, version) as cluster:
         with pytest.raises(KafkaError) as refused:
             assigned((0, []))(cluster)
@@ -184,7 +189,7 @@ def test_an_empty_list_of_replicas_is_accepted_and_has_no_leader(version: str) -
 
 @pytest.mark.parametrize("version", CURRENT)
 def test_impossible_reassignments_are_refused(version: str) -> None:
-    """CP-145, CP-146: every one with the partition it is about."""
+    """CP-145, CP-146: impossible reassignments are refused, each with its own partition."""
     with running(3, version, topics=TOPICS) as cluster:
         for operation, code, text in SINCE_2_4:
             assert_refused(cluster, operation, code, text)
@@ -192,7 +197,7 @@ def test_impossible_reassignments_are_refused(version: str) -> None:
 
 @pytest.mark.parametrize("version", ["0.10", "1.1"])
 def test_what_old_versions_have_no_request_for_is_refused(version: str) -> None:
-    """Before 2.4 reassignments could not be cancelled nor leaders elected uncleanly
+    """Before 2.4 no request cancels reassignments or elects leaders uncleanly
     (docs/kafka/releases.md)."""
     with running(3, version, topics=TOPICS) as cluster:
         assert_refused(cluster, move("t", 0, None), "UNSUPPORTED_VERSION", "")
@@ -202,8 +207,8 @@ def test_what_old_versions_have_no_request_for_is_refused(version: str) -> None:
 
 @pytest.mark.parametrize("version", JUDGED_VERSIONS)
 def test_a_moving_topic_cannot_grow(version: str) -> None:
-    """REASSIGNMENT_IN_PROGRESS; before 2.4 while anything moves at all
-    (docs/kafka/topics.md#expansion)."""
+    """Growing a moving topic gets REASSIGNMENT_IN_PROGRESS; before 2.4 growing any topic while any
+    partition moves (docs/kafka/topics.md#expansion)."""
     with running(3, version, topics=TOPICS) as cluster:
         cluster.broker(3).pause()
         cluster.reassign_partitions({("t", 0): [1, 3]})
@@ -218,7 +223,7 @@ def test_a_moving_topic_cannot_grow(version: str) -> None:
 
 @pytest.mark.parametrize("version", CURRENT)
 def test_a_dying_topic_is_left_alone(version: str) -> None:
-    """CP-147: brokers forgot it, the controller waits for one."""
+    """CP-147: operations on a topic whose deletion waits for a broker are refused."""
     with running(3, version, topics={"t": {"assignment": {0: [1, 3]}}}) as cluster:
         cluster.broker(3).shutdown()
         cluster.run_until(lambda: stored(cluster)[2] == [1])
@@ -236,8 +241,9 @@ def test_a_dying_topic_is_left_alone(version: str) -> None:
 
 @pytest.mark.parametrize("version", JUDGED_VERSIONS)
 def test_deletion_may_be_switched_off(version: str) -> None:
-    """CP-164: TOPIC_DELETION_DISABLED since 2.1, a timeout before. The mark stays in 0.10, whose
-    controller does not listen then (PartitionStateMachine.registerListeners)."""
+    """CP-164: deletion that is disabled gets TOPIC_DELETION_DISABLED since 2.1, a timeout before.
+    The mark stays in 0.10, whose controller does not listen then
+    (PartitionStateMachine.registerListeners)."""
     config = {"delete.topic.enable": False}
     with running(3, version, topics=TOPICS, config=config) as cluster:
         if version == "0.10":
@@ -251,7 +257,8 @@ def test_deletion_may_be_switched_off(version: str) -> None:
 
 @pytest.mark.parametrize("version", CURRENT)
 def test_elections_answer_partition_by_partition(version: str) -> None:
-    """CP-124, CP-126, CP-127, CP-129 to CP-131: each code, and nothing changes."""
+    """CP-124, CP-126, CP-127, CP-129 to CP-131: an election answers each partition with its own
+    code, and changes nothing."""
     topics = {
         "well": {"assignment": {0: [1, 2]}},
         "down": {"assignment": {0: [3, 1]}},
@@ -300,7 +307,7 @@ AT_THE_WRONG_BROKER: list[Any] = [
 
 @pytest.mark.parametrize("version", CURRENT)
 def test_only_the_controller_carries_out_what_it_must(version: str) -> None:
-    """Elsewhere the answer is NOT_CONTROLLER, at the top or per entry."""
+    """Brokers other than the controller answer NOT_CONTROLLER, at the top level or per entry."""
     with running(3, version, topics=TOPICS) as cluster:
         before = cluster.zookeeper.tree()
         for request in AT_THE_WRONG_BROKER:
@@ -317,7 +324,7 @@ def test_only_the_controller_carries_out_what_it_must(version: str) -> None:
 
 @pytest.mark.parametrize("version", JUDGED_VERSIONS)
 def test_what_nobody_can_answer_times_out(version: str) -> None:
-    """Without ZooKeeper the controller changes nothing; the request's own time ends the wait."""
+    """Without ZooKeeper the controller changes nothing, and the request times out."""
     topic_operations = [create(), delete("t"), grow("t", 3), alter("t", "flush.ms", "1")]
     with running(3, version, topics=TOPICS, config=DELETES) as cluster:
         cluster.zookeeper.server(1).kill()
@@ -329,7 +336,8 @@ def test_what_nobody_can_answer_times_out(version: str) -> None:
 
 @pytest.mark.parametrize("version", CURRENT)
 def test_listing_leaves_out_what_does_not_move(version: str) -> None:
-    """CP-144, CP-148: unknown and resting partitions are no error."""
+    """CP-144, CP-148: listing reassignments omits unknown and resting partitions without an
+    error."""
     with running(3, version, topics=TOPICS) as cluster:
         cluster.broker(3).pause()
         cluster.reassign_partitions({("t", 0): [1, 3]})

@@ -1,4 +1,5 @@
-"""A recorded run, run again: the state told by its changes is that of the cluster at that event."""
+"""A recorded run is replayed: the state derived from the trace equals the cluster's at each
+event."""
 
 from __future__ import annotations
 
@@ -73,7 +74,7 @@ at_ms = 32000
 
 
 def record(path: Path, version: str, zookeepers: int = 1) -> str:
-    """Run the scenario into a file; gives its fingerprint."""
+    """Record the run of the scenario into a file and return its fingerprint."""
     text = SCENARIO.format(version=version, zookeepers=zookeepers)
     recorder = Recorder()
     run = ScenarioRun(parse_scenario(text, "faults", {}), 3, recorder)
@@ -85,15 +86,16 @@ def record(path: Path, version: str, zookeepers: int = 1) -> str:
 @pytest.mark.slow
 @pytest.mark.parametrize(("version", "seed"), [("0.10", 5), ("1.1", 2), ("2.8", 3), ("3.9", 4)])
 def test_the_recorded_state_is_that_of_the_cluster(version: str, seed: int) -> None:
-    """At random events of a run with faults of many kinds the state of the trace is that of a fresh
-    run, every change can be undone and done again, and the fresh run ends with the fingerprint."""
+    """At random events of a run with faults of many kinds the state of the trace equals that of a
+    fresh run, every change can be undone and redone, and the fresh run ends with the
+    fingerprint."""
     checked = check_run((version, seed, 40))
     assert checked.problems == []
     assert checked.events > 5000
 
 
 def test_a_replay_is_stepped_and_forked(tmp_path: Path) -> None:
-    """Each step is one event; after the fork the scenario's faults do not come any more."""
+    """Each step of a replay is one event; after the fork the scenario's faults no longer act."""
     record(tmp_path / "run.fktrace", "3.9")
     run = replay(tmp_path / "run.fktrace", until="0.4s")
     assert 399 < run.simulation.now_ms < 500
@@ -113,7 +115,7 @@ def test_a_replay_is_stepped_and_forked(tmp_path: Path) -> None:
 
 
 def test_what_cannot_be_run_again_says_why(tmp_path: Path) -> None:
-    """A simulation driven by Python has no scenario in its trace."""
+    """The trace of a simulation driven by Python has no scenario, and the refusal says so."""
     with Simulation(1, seed=1) as simulation:
         simulation.save(tmp_path / "a.fktrace")
     with pytest.raises(TraceError, match="cannot be run again: its header has no scenario"):
@@ -124,8 +126,8 @@ def test_what_cannot_be_run_again_says_why(tmp_path: Path) -> None:
 
 
 def test_a_story_is_replayed_up_to_a_time_finished_and_forked(tmp_path: Path) -> None:
-    """A story runs again as any scenario: to a place and on to the recorded end, or from there on
-    into another run, in which its steps do not come any more."""
+    """A story is replayed up to a time, and from there to the recorded end or, forked, into another
+    run without the remaining steps."""
     path = tmp_path / "story.fktrace"
     recorder = Recorder()
     run = ScenarioRun(load_scenario("leader_crash_acks_all", {"cluster.kafka_version": "3.9"}),

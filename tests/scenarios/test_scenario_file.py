@@ -1,4 +1,4 @@
-"""Scenario files: what they may say, and how they are refused."""
+"""Scenario files: what they may contain, and how wrong ones are refused."""
 
 from __future__ import annotations
 
@@ -32,7 +32,8 @@ def parse(text: str) -> ScenarioSpec:
 
 @pytest.mark.parametrize("path", sorted(EXAMPLES.glob("*.toml")), ids=lambda path: path.stem)
 def test_examples_are_valid(path: Path) -> None:
-    """Every example loads, is named like its file, and expects something (after every step)."""
+    """Every example loads, is named like its file, and has expectations (a story after every
+    step)."""
     spec = load_scenario(path)
     assert spec.name == path.stem
     assert spec.description
@@ -46,13 +47,14 @@ def test_examples_are_valid(path: Path) -> None:
 
 
 def test_three_examples_are_there() -> None:
-    """Failover, an asymmetric partition, a rolling restart."""
+    """The examples include a failover, an asymmetric partition and a rolling restart."""
     names = {path.stem for path in EXAMPLES.glob("*.toml")}
     assert {"failover", "asymmetric_partition", "rolling_restart"} <= names
 
 
 def test_the_run_of_the_determinism_check_has_faults_of_many_kinds() -> None:
-    """Five brokers, three partitions with three replicas, sixty virtual seconds."""
+    """The determinism check has five brokers, three partitions with three replicas, and sixty
+    virtual seconds."""
     spec = load_scenario(EXAMPLES / "asymmetric_partition.toml")
     (topic,) = spec.cluster.topics
     assert (spec.cluster.brokers, topic.partitions, topic.replication_factor) == (5, 3, 3)
@@ -63,7 +65,7 @@ def test_the_run_of_the_determinism_check_has_faults_of_many_kinds() -> None:
 
 
 def test_defaults() -> None:
-    """A scenario may say nothing at all."""
+    """An empty scenario is valid and has the defaults."""
     spec = parse_scenario("", "empty.toml")
     assert spec.name == "empty"
     assert spec.cluster.brokers == 3
@@ -72,7 +74,7 @@ def test_defaults() -> None:
 
 
 def test_kafka_names_need_no_quotes() -> None:
-    """Dotted keys of TOML are tables; they become Kafka's dotted names again."""
+    """Dotted keys, which TOML reads as tables, become Kafka's dotted names again."""
     spec = parse_scenario(
         "cluster.config.zookeeper.session.timeout.ms = 6000\n"
         'cluster.config."replica.lag.time.max.ms" = 9000\n'
@@ -86,14 +88,14 @@ def test_kafka_names_need_no_quotes() -> None:
 
 
 def test_assignment_gives_the_counts() -> None:
-    """Partitions and replicas follow from the lists."""
+    """The lists of an assignment determine the numbers of partitions and replicas."""
     audit = parse("").cluster.topics[1]
     assert (audit.partitions, audit.replication_factor) == (2, 2)
     assert audit.assignment == ((1, 2), (2, 3))
 
 
 def test_workload() -> None:
-    """Open and closed loops, sizes, acks."""
+    """A workload may be an open or a closed loop, with sizes and acks."""
     spec = parse(
         '[[workload]]\ntopic = "orders"\nrate_per_s = 50\nrecord_bytes = [10, 20]\nacks = 1\n'
         '[[workload]]\ntopic = "audit"\nmodel = "closed"\nin_flight = 4\npartitions = [1]'
@@ -110,7 +112,7 @@ def test_workload() -> None:
 
 
 def test_faults_with_time_and_condition() -> None:
-    """A fault acts at a time, or when something holds, once or repeatedly."""
+    """A fault acts at a time or on a condition, once or repeatedly."""
     spec = parse(
         '[[faults]]\nat_ms = 5\naction = "kill"\nbroker = "leader:orders-0"\n'
         "times = 3\nevery_ms = 100\n"
@@ -169,7 +171,7 @@ def test_fault_arguments(action: str) -> None:
 
 @pytest.mark.parametrize("action", [name for name, one in ACTIONS.items() if one.is_about_broker])
 def test_actions_about_a_broker_need_one(action: str) -> None:
-    """The error names the key and the forms."""
+    """An action about a broker that names none is refused with the key and the valid forms."""
     with pytest.raises(
         ScenarioError, match=r"faults\[0\]\.broker: is missing; write a broker id, or a role"
     ):
@@ -243,7 +245,7 @@ WRONG = {
 
 @pytest.mark.parametrize(("text", "message"), WRONG.items(), ids=range(len(WRONG)))
 def test_refused(text: str, message: str) -> None:
-    """Every error names the file, the key, and what would be right."""
+    """Every refusal names the file, the key, and what would be valid."""
     lines = text.partition("\n")[0]
     base = text + "\n" + BASE if not lines.startswith("[") else BASE + text
     with pytest.raises(ScenarioError, match=message) as caught:
@@ -272,19 +274,20 @@ WRONG_CLUSTER = {
 
 @pytest.mark.parametrize(("text", "message"), WRONG_CLUSTER.items())
 def test_refused_clusters(text: str, message: str) -> None:
-    """The cluster is checked before anything starts."""
+    """An invalid cluster is refused before any broker starts."""
     with pytest.raises(ScenarioError, match=message):
         parse_scenario(f"[cluster]\n{text}", "run.toml")
 
 
 def test_missing_file(tmp_path: Path) -> None:
-    """No traceback of the operating system."""
+    """A missing file is refused without a traceback."""
     with pytest.raises(ScenarioError, match=r"none\.toml cannot be read: No such file"):
         load_scenario(tmp_path / "none.toml")
 
 
 def test_matrix_gives_every_combination() -> None:
-    """The last key changes fastest; each result knows what was set."""
+    """A matrix yields every combination, the last key changing fastest, each with its own
+    parameters."""
     spec = parse(
         "[[faults]]\nat_ms = 1\naction = 'heal'\n"
         "[matrix]\ncluster.brokers = [3, 5]\nfaults.0.at_ms = [10, 20]\n"
@@ -298,7 +301,8 @@ def test_matrix_gives_every_combination() -> None:
 
 
 def test_parameters_reach_kafka_names_and_replace_them() -> None:
-    """What follows ``config`` is one dotted name, however the file wrote it."""
+    """The part of a parameter after ``config`` is one dotted name and replaces the file's value,
+    however that was written."""
     spec = parse_scenario("cluster.config.zookeeper.session.timeout.ms = 6000")
     changed = with_parameters(spec, {"cluster.config.zookeeper.session.timeout.ms": 9000})
     assert changed.cluster.config == {"zookeeper.session.timeout.ms": 9000}
@@ -307,7 +311,7 @@ def test_parameters_reach_kafka_names_and_replace_them() -> None:
 
 
 def test_matrix_of_values_that_only_go_together() -> None:
-    """Five replicas need five brokers: valid in combination, refused where it is not."""
+    """Values of a matrix are valid in combination only: five replicas need five brokers."""
     text = (
         "[cluster.topics.t]\nreplication_factor = 3\n"
         "[matrix]\ncluster.brokers = [3, 5]\ncluster.topics.t.partitions = [1, 2]"
@@ -333,7 +337,7 @@ class FakeController:
 
 
 class FakeSimulation:
-    """What conditions ask of a simulation."""
+    """The part of a simulation that conditions use."""
 
     now_ms = 1234.5
     broker_ids = (1, 2, 3)
@@ -368,5 +372,5 @@ CONDITIONS = {
 
 @pytest.mark.parametrize(("text", "holds"), CONDITIONS.items())
 def test_conditions(text: str, holds: bool) -> None:
-    """What does not exist (yet) makes a condition false, not an error."""
+    """A condition about something that does not exist (yet) is false, not an error."""
     assert Condition(text).holds(FakeSimulation()) is holds

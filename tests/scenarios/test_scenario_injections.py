@@ -1,4 +1,4 @@
-"""Injections in scenario files: errors of single partitions, given answers, no limit."""
+"""Injections in scenario files: errors of single partitions, given answers, and no limit."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def run(text: str) -> ScenarioRun:
 
 
 def test_single_partitions_fail_until_the_end() -> None:
-    """The other partition of the same topic gets its records."""
+    """An injected error of one partition leaves the other partition of the topic its records."""
     played = run('api = "Produce"\nrequests = "all"\nerrors = {orders-0 = "NOT_ENOUGH_REPLICAS"}\n')
     ends = [played.simulation.partition("orders", n).log_end_offset for n in (0, 1)]
     assert ends[0] == 0
@@ -38,7 +38,7 @@ def test_single_partitions_fail_until_the_end() -> None:
 
 
 def test_an_answer_is_written_as_its_fields() -> None:
-    """The producer takes it for the broker's, and tries again."""
+    """A producer takes an injected answer for the broker's, and retries."""
     played = run(
         'api = "Produce"\nrequests = 2\n'
         "answer = {partitions = ["
@@ -66,7 +66,7 @@ def test_an_answer_is_written_as_its_fields() -> None:
     ],
 )
 def test_what_makes_no_sense_is_refused(text: str, message: str) -> None:
-    """The error names the key of the injection that is wrong."""
+    """A wrong injection is refused with the key at fault."""
     with pytest.raises(ScenarioError) as refused:
         parse_scenario(f'{HEAD}api = "Produce"\n{text}\n', "wrong.toml")
     assert message in str(refused.value)

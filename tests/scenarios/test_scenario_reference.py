@@ -16,11 +16,11 @@ from fakekafka.tests.support.paths import ROOT
 
 PAGE = (ROOT / "docs" / "reference" / "scenarios.md").read_text("utf-8")
 NOT_KEYS = {"workloads", "topics", "story", "text", "source", "parameters", "arguments", "settings"}
-"""Fields that are no keys of the file under that name."""
+"""Fields that are not keys of the file under the same name."""
 
 
 def keys() -> list[str]:
-    """Names of the fields of everything a scenario consists of."""
+    """Return the names of the fields of all parts of a scenario."""
     parts = (
         spec.ScenarioSpec, spec.ClusterSpec, spec.TopicSpec, spec.NetworkSpec, spec.LinkSpec,
         spec.WorkloadSpec, spec.GroupSpec, spec.TransformerSpec, spec.FaultSpec, spec.StopSpec,
@@ -31,7 +31,7 @@ def keys() -> list[str]:
 
 
 def is_told(name: str) -> bool:
-    """Whether the page has it in a table, as the title of a section or in running text."""
+    """Return True if the page has the key in a table, in a section's title or in running text."""
     return re.search(rf"`{name}[`( ]|^## {name}$", PAGE, re.MULTILINE) is not None
 
 
@@ -45,7 +45,7 @@ def test_a_name_that_is_missing_is_noticed() -> None:
 
 
 def test_the_example_of_the_reference_holds() -> None:
-    """Its one TOML block is a scenario that runs and keeps its expectations."""
+    """The one TOML block of the reference is a scenario that runs and meets its expectations."""
     (example,) = re.findall(r"```toml\n(.*?)```", PAGE, re.DOTALL)
     run = ScenarioRun(parse_scenario(example, "reference.toml"), seed=1)
     assert run.run().problems == []

@@ -1,4 +1,5 @@
-"""Scenarios run: the examples hold, recordings are repeated elsewhere, differences are found."""
+"""Runs of scenarios: examples meet their expectations, recordings repeat elsewhere, deviations are
+found."""
 
 from __future__ import annotations
 
@@ -65,14 +66,14 @@ def scenario(tmp_path: Path) -> Path:
 
 
 def fakekafka(*arguments: object) -> object:
-    """Exit status of the command in this process."""
+    """Run the command in this process and return its exit status."""
     with pytest.raises(SystemExit) as ended:
         main([str(argument) for argument in arguments])
     return ended.value.code
 
 
 def fakekafka_elsewhere(*arguments: object) -> subprocess.CompletedProcess[str]:
-    """The command in a process of its own, with another hash seed."""
+    """Run the command in a process of its own, with another hash seed."""
     return subprocess.run(
         [sys.executable, "-m", "fakekafka.cli.main", *map(str, arguments)],
         env={**os.environ, "PYTHONHASHSEED": "4242"},
@@ -92,7 +93,7 @@ def fakekafka_elsewhere(*arguments: object) -> subprocess.CompletedProcess[str]:
 )
 @pytest.mark.parametrize("seed", [0, 1])
 def test_examples_hold(path: Path, seed: int) -> None:
-    """Every expectation and every promise, for more than one seed."""
+    """Every example keeps its expectations and promises, for more than one seed."""
     run = ScenarioRun(load_scenario(path), seed)
     result = run.run()
     assert result.problems == []
@@ -123,7 +124,8 @@ def test_recording_changes_nothing_in_a_run() -> None:
 @pytest.mark.timeout(20)
 @pytest.mark.parametrize("at_ms", [500, 33.3, 0.0001, 499.9999])
 def test_a_time_that_is_no_whole_microsecond_of_the_run_is_reached(at_ms: float) -> None:
-    """Whatever the moment the cluster was up, which is the scenario's zero."""
+    """A time is reached whenever the cluster was up, which is the scenario's time 0, even between
+    microseconds."""
     text = SHORT.replace("at_ms = 500\n", f"at_ms = {at_ms}\n")
     for seed in range(3):
         assert ScenarioRun(parse_scenario(text, "short.toml"), seed).run().problems == []
@@ -139,7 +141,8 @@ def test_an_expectation_that_fails_is_a_problem_with_its_time() -> None:
 
 
 def test_only_an_idempotent_producer_promises_each_record_once() -> None:
-    """The answer to the last records is lost with the leader: they are sent again."""
+    """Only an idempotent producer stores each record once if the leader dies before it answers the
+    last records."""
     text = SHORT.replace("rate_per_s = 50", "rate_per_s = 2000\nidempotent = false")
     text = text.replace("[0.1, 1.0]", "[5.0, 9.0]")
     runs = [ScenarioRun(parse_scenario(text, "short.toml"), seed).run() for seed in range(3)]
@@ -149,7 +152,7 @@ def test_only_an_idempotent_producer_promises_each_record_once() -> None:
 
 
 def test_a_lost_record_is_a_problem(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A record that was promised and is not there is counted and told."""
+    """A promised record that is missing is counted and reported as a problem."""
     run = ScenarioRun(parse_scenario(SHORT, "short.toml"), 5)
     run.set_up()
     run.workloads[0].acknowledged.append(b"never sent")
@@ -186,7 +189,8 @@ def figures(text: str, seed: int = 5) -> tuple[dict[str, float], list[str]]:
 
 @pytest.mark.parametrize("acks", [1, 0])
 def test_what_no_promise_covered_is_counted_as_lost_all_the_same(acks: int) -> None:
-    """The leader dies before its followers have what it acknowledged, or did not have to."""
+    """Records count as lost if the leader dies before its followers have what it acknowledged, or
+    had to acknowledge no record."""
     metrics, problems = figures(ONE_LEADER_FAR_AWAY.replace("acks = 1", f"acks = {acks}"))
     assert metrics["lost"] > 5
     assert (metrics["lost_promised"], metrics["expired"], problems) == (0, 0, [])
@@ -199,7 +203,8 @@ def test_what_all_in_sync_replicas_have_is_not_lost() -> None:
 
 
 def test_an_unclean_election_loses_what_was_promised_and_breaks_no_promise() -> None:
-    """Who allows it has agreed to that: the records are counted, and fail no run."""
+    """A topic that allows unclean elections accepts their losses: they are counted, and fail no
+    run."""
     text = ONE_LEADER_FAR_AWAY.replace("acks = 1", 'acks = "all"').replace(
         "[cluster.topics.orders]",
         "replica.lag.time.max.ms = 500\n[cluster.topics.orders]\n"
@@ -215,7 +220,8 @@ def test_an_unclean_election_loses_what_was_promised_and_breaks_no_promise() -> 
 
 
 def test_a_record_is_looked_for_in_the_partition_that_it_was_written_to() -> None:
-    """Also where a workload writes to some partitions only, in an order of its own."""
+    """A record is looked for in its partition, even if a workload writes to some partitions only,
+    in its own order."""
     with Simulation(1, trace=False) as simulation:
         simulation.create_topic("orders", partitions=4)
         spec = WorkloadSpec("orders", "w", producers=0, partitions=(3, 1))
@@ -225,7 +231,7 @@ def test_a_record_is_looked_for_in_the_partition_that_it_was_written_to() -> Non
 
 
 def test_what_retention_deletes_is_not_lost() -> None:
-    """It was read for as long as it was to be kept."""
+    """A record that retention deletes after its time is not lost."""
     text = ONE_LEADER_FAR_AWAY.replace("acks = 1", 'acks = "all"').replace(
         "[cluster.topics.orders]",
         "log.retention.check.interval.ms = 1000\n[cluster.topics.orders]\n"
@@ -241,7 +247,7 @@ def test_what_retention_deletes_is_not_lost() -> None:
 
 
 def with_retention(text: str) -> str:
-    """Records are deleted a second after they were written; a broker looks from 30 s on."""
+    """Return the scenario with a retention of one second; brokers first check it after 30 s."""
     text = text.replace(
         "[cluster.topics.orders]",
         "log.retention.check.interval.ms = 1000\n[cluster.topics.orders]\n"
@@ -253,7 +259,8 @@ def with_retention(text: str) -> str:
 
 
 def test_what_a_leader_had_lost_is_not_taken_by_retention() -> None:
-    """At its offsets stand other records by then, which were deleted long after."""
+    """A record that a leader lost is not counted as expired when retention deletes another one at
+    its offset."""
     metrics, problems = figures(with_retention(ONE_LEADER_FAR_AWAY))
     assert metrics["lost"] > 0
     assert metrics["expired"] > 500
@@ -279,7 +286,8 @@ def test_what_retention_takes_is_no_loss_though_nobody_was_told_its_offset() -> 
 def test_who_deletes_a_topic_or_allows_unclean_elections_breaks_no_promise(
     fault: str, expired: bool
 ) -> None:
-    """The former is no loss, the latter one that is counted."""
+    """Deleted topics lose no records; unclean elections lose records that are counted but break no
+    promise."""
     text = ONE_LEADER_FAR_AWAY.replace("acks = 1", 'acks = "all"').replace(
         "[cluster.topics.orders]", "replica.lag.time.max.ms = 500\n[cluster.topics.orders]"
     )
@@ -322,7 +330,7 @@ def test_the_limit_of_what_is_handled_is_kept_exactly(extra: str) -> None:
 def test_a_condition_is_asked_from_its_time_on_and_not_before(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """It costs nothing until then; and it acts after the first event at which it may."""
+    """A condition is not evaluated before its time, and acts after the first event from then on."""
     text = SHORT.replace(
         "[stop]",
         '[[faults]]\nwhen = "alive(2)"\nat_ms = 2503\nafter_ms = 7\naction = "kill"\n'
@@ -351,7 +359,7 @@ def test_a_condition_is_asked_from_its_time_on_and_not_before(
 
 @pytest.mark.parametrize("window", [1, 4])
 def test_a_closed_loop_keeps_so_many_records_unanswered(window: int) -> None:
-    """An answer, and only that, makes room for the next record, failures included."""
+    """In a closed loop only an answer, failures included, makes room for the next record."""
     model = f'model = "closed"\nin_flight = {window}\nproducers = 2'
     run = ScenarioRun(parse_scenario(SHORT.replace("rate_per_s = 50", model), "short.toml"), 5)
     run.set_up()
@@ -374,7 +382,7 @@ def test_a_closed_loop_keeps_so_many_records_unanswered(window: int) -> None:
 
 
 def test_a_version_is_set_as_text() -> None:
-    """0.10 is a version, not a tenth; quotes do no harm."""
+    """A version such as 0.10 is read as text, with or without quotes, not as a number."""
     for text in ("0.10", '"0.10"', "'0.10'"):
         values = parameters_of([f"cluster.kafka_version={text}"])
         assert parse_scenario(SHORT, "short.toml", values).cluster.kafka_version == "0.10"
@@ -388,7 +396,7 @@ def test_a_workload_may_only_read() -> None:
 
 
 def test_the_command_that_runs_it_again_says_the_same_scenario() -> None:
-    """Whatever was set, as a shell and TOML read it."""
+    """The command to repeat a run states every setting as both a shell and TOML read it."""
     parameters = {
         "workload.idempotent": False,
         "workload.record_bytes": [10, 20],
@@ -421,7 +429,8 @@ def test_a_matrix_is_told_to_be_left_out_of_one_run(
 def test_a_trace_is_verified_in_another_process(
     scenario: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Same events, same fingerprint, whatever the process and its hash seed."""
+    """A trace is verified in another process: its events and fingerprint do not depend on the hash
+    seed."""
     trace = tmp_path / "short.fktrace"
     assert fakekafka("run", scenario, "--seed", 3, "-o", trace) == 0
     output = " ".join(capsys.readouterr().out.split())
@@ -436,7 +445,7 @@ def test_a_trace_is_verified_in_another_process(
 
 
 def test_the_parameters_of_a_run_are_part_of_its_trace(scenario: Path, tmp_path: Path) -> None:
-    """``--set`` changes the run, and ``trace verify`` applies it again."""
+    """Parameters given by ``--set`` change the run, and ``trace verify`` applies them again."""
     plain, trace = tmp_path / "plain.fktrace", tmp_path / "set.fktrace"
     settings = ["--set", "cluster.brokers=4", "--set", "workload.rate_per_s=20"]
     assert fakekafka("run", scenario, "-o", plain) == 0

@@ -1,4 +1,4 @@
-"""The stories of examples/scenarios: each is played for every version it names
+"""The stories of examples/scenarios, each played for every version it names
 (docs/kafka/scenarios.md)."""
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def play(name: str, version: str, seed: int = 0, text: str | None = None) -> Sce
 
 
 def fakekafka(*arguments: object) -> object:
-    """Exit status of the command in this process."""
+    """Run the command in this process and return its exit status."""
     with pytest.raises(SystemExit) as ended:
         main([str(argument) for argument in arguments])
     return ended.value.code
@@ -46,7 +46,7 @@ def fakekafka(*arguments: object) -> object:
 
 @pytest.mark.parametrize(("name", "version"), RUNS)
 def test_a_story_goes_as_it_says(name: str, version: str) -> None:
-    """Every step ends in the state the file expects."""
+    """Every step of a story ends in the state that the file expects."""
     result = play(name, version)
     assert result.problems == []
     assert result.story is not None
@@ -55,7 +55,8 @@ def test_a_story_goes_as_it_says(name: str, version: str) -> None:
 
 @pytest.mark.parametrize("name", STORIES)
 def test_a_story_does_not_depend_on_its_seed(name: str) -> None:
-    """The network is held where it matters; the rest may happen in any order."""
+    """A story holds messages where their order matters, so that its outcome is the same for any
+    seed."""
     version = present(STORIES[name].story).versions[0]
     results = [play(name, version, seed) for seed in (0, 11)]
     assert results[1].problems == []
@@ -86,7 +87,7 @@ def test_a_story_does_not_depend_on_its_seed(name: str) -> None:
 def test_the_documented_outcome(
     name: str, version: str, lost: tuple[str, ...], differ_at: int | None
 ) -> None:
-    """What each protocol loses, and where it leaves logs that differ."""
+    """Each protocol loses the records, and leaves the logs apart, as documented."""
     outcome = present(present(play(name, version).story).outcome)
     assert (outcome.lost, outcome.differ_at) == (lost, differ_at)
     assert ("nothing acknowledged was lost" in outcome.sentences) == (lost == ())
@@ -95,7 +96,8 @@ def test_the_documented_outcome(
 
 @pytest.mark.parametrize(("version", "doubled"), [("0.10", ("s11",)), ("1.1", ()), ("3.9", ())])
 def test_idempotence_prevents_the_duplicate(version: str, doubled: tuple[str, ...]) -> None:
-    """A write repeated after it was copied stands twice, unless the producer is known."""
+    """A record sent again after it was copied is stored twice, unless the producer is
+    idempotent."""
     assert (
         present(present(play("leader_crash_acks_all", version).story).outcome).duplicated == doubled
     )
@@ -110,7 +112,8 @@ def test_idempotence_prevents_the_duplicate(version: str, doubled: tuple[str, ..
     ],
 )
 def test_the_isr_shrinks_under_a_waiting_write(version: str, told: str) -> None:
-    """Error 20 once the high watermark passes; 3.7 freezes it, so the request times out."""
+    """A waiting write gets error 20 once the high watermark passes it; 3.7 freezes the high
+    watermark, so that the write times out."""
     steps = present(play("min_isr_shrinks", version).story).steps
     assert steps[4].state.answers["m1"] == told
     assert [r.value for r in steps[-1].state.replicas[2].records] == ["m0", "m1", "m2"]
@@ -133,7 +136,8 @@ def test_no_later_protocol_does_what_the_old_one_did(name: str) -> None:
 def test_a_wrong_expectation_names_step_broker_expected_and_actual(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """And the seed, and the command that shows it again; the exit status is 1."""
+    """A wrong expectation also names the seed and the command that reproduces it; the exit status
+    is 1."""
     text = STORIES["kip_101_loss"].text
     wrong = text.replace('new.A = { log = "[m0/0 m1/0]", high', 'new.A = { log = "[m0/0]", high')
     path = tmp_path / "wrong.toml"
@@ -249,7 +253,7 @@ lost = ["m2"]
 
 
 def test_every_action_does_what_it_says() -> None:
-    """Those that no story of the examples needs."""
+    """Every action that no story of the examples needs has its effect."""
     spec = parse_scenario(EVERY_OTHER_ACTION, "story.toml")
     result = ScenarioRun(spec).run()
     assert result.problems == []
@@ -257,7 +261,7 @@ def test_every_action_does_what_it_says() -> None:
 
 
 def test_without_a_leader_there_is_no_verdict_on_losses() -> None:
-    """What the leader does not hold is lost; nobody can say while nobody leads."""
+    """Records that the leader lacks are lost, so that without a leader there is no verdict."""
     text = EVERY_OTHER_ACTION.replace(
         '  { action = "elect", election = "unclean" },\n'
         '  { action = "run", until = { leader = "B", B = { role = "leader" } } },\n',
@@ -273,7 +277,7 @@ def test_without_a_leader_there_is_no_verdict_on_losses() -> None:
 
 
 def test_one_command_shows_the_loss(capsys: pytest.CaptureFixture[str]) -> None:
-    """A table per step, and at the end what the run led to."""
+    """The command prints a table per step, and the outcome of the run at the end."""
     path = FOLDER / "kip_101_loss.toml"
     assert fakekafka("run", path, "--kafka-version", "0.10") == 0
     lines = capsys.readouterr().out.splitlines()
@@ -296,8 +300,8 @@ def test_without_a_version_a_story_is_played_for_all(capsys: pytest.CaptureFixtu
 def test_a_story_is_recorded_once_for_each_of_its_versions(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The file's name says the version, the command's output names the file, and the trace in it is
-    that of the version."""
+    """The trace's file name says the version, the command's output names the file, and the trace in
+    it is that of the version."""
     story = FOLDER / "kip_279_fast_failover.toml"
     assert fakekafka("run", story, "-o", tmp_path / "fast.fktrace", "--json") == 0
     runs = json.loads(capsys.readouterr().out)
@@ -348,7 +352,7 @@ def test_what_cannot_be_played_is_refused(
 def test_the_version_of_any_scenario_can_be_chosen(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """``--kafka-version`` overrides the file, and a trace remembers it."""
+    """``--kafka-version`` overrides the file's version, and the trace records it."""
     path, trace = tmp_path / "plain.toml", tmp_path / "plain.fktrace"
     path.write_text(
         "[cluster]\nbrokers = 1\n[cluster.topics.orders]\nreplication_factor = 1\n"
@@ -361,7 +365,7 @@ def test_the_version_of_any_scenario_can_be_chosen(
 
 
 def test_a_recorded_story_is_the_same_when_it_is_run_again() -> None:
-    """A trace holds all that is needed to play the story again, event by event."""
+    """A trace holds all that is needed to replay a story, event by event."""
     parameters = {"cluster.kafka_version": "0.10"}
     spec = parse_scenario(STORIES["kip_101_loss"].text, "kip_101_loss.toml", parameters)
     first, second = Recorder(), Recorder()

@@ -1,4 +1,4 @@
-"""How stories are written: steps, expectations per version, logs; and how mistakes are refused."""
+"""The language of stories: steps, expectations per version, logs; and how mistakes are refused."""
 
 from __future__ import annotations
 
@@ -50,7 +50,8 @@ def parse(text: str, version: str = "0.10") -> ScenarioSpec:
 
 
 def test_expectations_are_overlaid_per_group_and_version() -> None:
-    """What a version does not name stays as it is for all."""
+    """An expectation of a version replaces only the values it names; the others hold for all
+    versions."""
     for version, high_watermark, epochs, leader in (
         ("0.10", 2, None, 2),
         ("2.8", 1, "0@0", -1),
@@ -109,7 +110,7 @@ def test_the_first_version_is_the_default() -> None:
 def test_mistakes_are_refused_with_what_would_be_right(
     old: str, new: str, message: str, version: str
 ) -> None:
-    """In every version, also where only another one is concerned."""
+    """A mistake is refused in every version, even if it concerns only one of them."""
     text = BASE + STEP
     assert old in text
     if old == 'versions = ["0.10"':
@@ -175,7 +176,7 @@ def records(text: str) -> list[LogRecord]:
     ],
 )
 def test_logs_are_shown_as_they_are_written(text: str, shown: str) -> None:
-    """Three records that count up in one epoch become a range."""
+    """Three records that count up in one epoch are shown as a range."""
     assert format_log(records(text)) == shown
     assert read_pattern(shown).matches(records(text))
 
@@ -195,7 +196,7 @@ def test_logs_are_shown_as_they_are_written(text: str, shown: str) -> None:
     ],
 )
 def test_a_pattern_matches_values_epochs_and_length(pattern: str, log: str, matches: bool) -> None:
-    """Bare numbers are offsets: any value will do there, but not any epoch."""
+    """Bare numbers of a pattern are offsets, which match any value, but not any epoch."""
     assert read_pattern(pattern).matches(records(log)) is matches
 
 
@@ -216,7 +217,8 @@ def test_a_range_of_values() -> None:
     ],
 )
 def test_where_logs_differ(logs: list[str], offset: int | None) -> None:
-    """The first offset at which two of them hold something else; a shorter log is no difference."""
+    """Logs differ at the first offset where two of them hold different records; a shorter log is no
+    difference."""
     assert first_difference([records(log) for log in logs]) == offset
 
 
@@ -245,7 +247,7 @@ def test_releasing_ends_the_rules_it_covers(wider: Any, narrower: Any, covers: b
 
 
 def test_held_messages_are_released_or_lost_rule_by_rule() -> None:
-    """Fetch answers held, then lost: the follower is behind until its request times out."""
+    """A follower whose fetch answers are held and then lost lags until its request times out."""
     where = TopicPartition("orders", 0)
     config = {"replica.socket.timeout.ms": 2000}
     topics = {"orders": {"assignment": {0: [1, 2]}}}

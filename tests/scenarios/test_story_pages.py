@@ -36,7 +36,7 @@ def test_a_page_shows_what_its_command_prints(
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Typed in at the root of a checkout, the command gives these lines."""
+    """The command on a page, typed at the root of a checkout, prints the lines on the page."""
     monkeypatch.chdir(ROOT)
     with pytest.raises(SystemExit) as ended:
         main(command.split())
@@ -64,7 +64,8 @@ def test_every_picture_is_shown() -> None:
 
 @pytest.mark.parametrize("path", sorted(PAGES.glob("*.svg")), ids=lambda path: path.stem)
 def test_a_picture_has_a_row_per_step_and_a_column_per_broker(path: Path) -> None:
-    """And nothing of it lies outside."""
+    """A picture has a row per step and a column per broker, and no part lies outside the
+    picture."""
     picture = ElementTree.parse(path).getroot()
     width, height = map(float, picture.attrib["viewBox"].split()[2:])
     texts = [(element.text or "", element.attrib) for element in picture.iter(f"{SVG}text")]
@@ -86,7 +87,7 @@ def test_a_picture_has_a_row_per_step_and_a_column_per_broker(path: Path) -> Non
 
 
 def test_a_picture_shows_where_the_logs_differ() -> None:
-    """Red boxes in the last row of 0.10, none in that of 3.9."""
+    """The last row has red boxes in the picture of 0.10, and none in that of 3.9."""
     for version, is_wrong in (("0.10", True), ("3.9", False)):
         last = draw_stories.story_of("kip_101_divergence", version).steps[-1]
         assert bool(offsets_that_differ(last)) is is_wrong

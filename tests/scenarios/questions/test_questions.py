@@ -1,4 +1,4 @@
-"""The nine questions: what their scenarios show for every emulated version."""
+"""The nine questions: the answers of their scenarios for every emulated version."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ def found(number: int, version: str) -> Finding:
 
 @every_version
 def test_question_1_every_legal_change_is_seen_and_no_other(version: str) -> None:
-    """The four states, 8 legal changes of 16
-    (docs/kafka/partition-states.md); a refused one leaves the state."""
+    """A partition shows the four states and the 8 legal changes of 16
+    (docs/kafka/partition-states.md); a refused change leaves the state."""
     facts = found(1, version).facts
     assert facts["seen"] == facts["legal"]
     assert len(facts["legal"]) == 8
@@ -46,7 +46,7 @@ def test_question_1_every_legal_change_is_seen_and_no_other(version: str) -> Non
 
 @every_version
 def test_question_2_the_first_online_replica_leads_a_new_topic(version: str) -> None:
-    """Initialisation without a strategy; dead replicas are not in the first ISR
+    """Initialisation uses no election strategy; dead replicas are not in the first ISR
     (docs/kafka/partition-states.md#initialisation)."""
     facts = found(2, version).facts
     assert facts["all-alive"] == {"leader": 3, "epoch": 0, "isr": [3, 4, 2]}
@@ -58,7 +58,8 @@ def test_question_2_the_first_online_replica_leads_a_new_topic(version: str) -> 
 
 @every_version
 def test_question_3_an_outsider_leads_only_by_unclean_election(version: str) -> None:
-    """The default is true before 0.11 (docs/kafka/election.md#unclean-election)."""
+    """A replica outside the ISR leads only by unclean election, which is on by default before 0.11
+    (docs/kafka/election.md#unclean-election)."""
     facts = found(3, version).facts
     assert facts["off"]["leader_after_outsider"] is None
     assert (facts["off"]["leader_at_end"], facts["off"]["lost"]) == (2, 0)
@@ -71,8 +72,8 @@ def test_question_3_an_outsider_leads_only_by_unclean_election(version: str) -> 
 
 @every_version
 def test_question_3_the_last_isr_member_stays(version: str) -> None:
-    """Up to 1.0 the ISR became empty where unclean election was on
-    (docs/kafka/replica-states.md)."""
+    """The last member stays in the ISR; up to 1.0 the ISR became empty where unclean election was
+    on (docs/kafka/replica-states.md)."""
     facts = found(3, version).facts
     assert facts["off"]["isr_when_all_dead"] == [2]
     assert facts["on"]["isr_when_all_dead"] == ([] if version == "0.10" else [2])
@@ -80,7 +81,8 @@ def test_question_3_the_last_isr_member_stays(version: str) -> None:
 
 @every_version
 def test_question_4_the_last_isr_member_leads_not_the_first_to_start(version: str) -> None:
-    """Off: whoever is left in the ISR, whenever it starts; on: the first to start."""
+    """Without unclean election the last ISR member leads, whenever it starts; with it, the first
+    replica to start leads."""
     facts = found(4, version).facts
     assert facts["4, then 3, then 2, unclean off"]["leaders"] == [None, None, 2]
     assert facts["4, then 3, then 2, unclean on"]["leaders"] == [4, 4, 4]
@@ -91,7 +93,8 @@ def test_question_4_the_last_isr_member_leads_not_the_first_to_start(version: st
 
 @every_version
 def test_question_5_leadership_returns_only_by_a_preferred_election(version: str) -> None:
-    """None at broker start; the rebalance every 300 s (docs/kafka/brokers.md#a-broker-appears)."""
+    """A broker that starts gets no leadership back until a preferred election or the rebalance
+    every 300 s (docs/kafka/brokers.md#a-broker-appears)."""
     facts = found(5, version).facts
     assert (facts["leader_after_crash"], facts["leader_after_return"]) == (3, 3)
     assert facts["role_after_return"] == "follower"
@@ -102,7 +105,8 @@ def test_question_5_leadership_returns_only_by_a_preferred_election(version: str
 
 @every_version
 def test_question_6_clients_retry_and_lose_nothing(version: str) -> None:
-    """acks=all over a crash and a move: everything acknowledged, stored once, read once."""
+    """With acks=all, over a crash and a move, every acknowledged record is stored once and read
+    once."""
     facts = found(6, version).facts
     assert facts["acknowledged"] == facts["sent"] == facts["read"] == facts["stored"]
     assert (facts["lost"], facts["doubled"]) == (0, 0)
@@ -114,8 +118,8 @@ def test_question_6_clients_retry_and_lose_nothing(version: str) -> None:
 
 @every_version
 def test_question_7_a_crash_costs_the_session_a_move_the_back_off(version: str) -> None:
-    """Clients wait for a session to expire or for a controlled shutdown; 6 s sessions before 2.5,
-    18 s since."""
+    """Clients wait for a session to expire or for a controlled shutdown; sessions last 6 s before
+    2.5, 18 s since."""
     facts = found(7, version).facts
     crash = facts["crash"]
     session_ms = 6000 if version in ("0.10", "1.1") else 18_000
@@ -131,7 +135,7 @@ def test_question_7_a_crash_costs_the_session_a_move_the_back_off(version: str) 
 
 @every_version
 def test_question_8_replicas_leave_the_isr_with_the_session(version: str) -> None:
-    """The controller removes a dead broker at once, except the last member
+    """The controller removes a dead broker from each ISR at once, except as its last member
     (docs/kafka/articles.md#claims)."""
     facts = found(8, version).facts
     for role in ("follower", "leader"):
@@ -145,7 +149,7 @@ def test_question_8_replicas_leave_the_isr_with_the_session(version: str) -> Non
 
 @every_version
 def test_question_9_two_events_two_strategies(version: str) -> None:
-    """The second pass covers what the first could not move
+    """The second election pass covers the partitions that the first could not move
     (docs/kafka/brokers.md#controlled-shutdown)."""
     facts = found(9, version).facts
     controlled = facts["controlled"]
@@ -158,7 +162,7 @@ def test_question_9_two_events_two_strategies(version: str) -> None:
 
 
 def test_a_claim_without_facts_is_a_contradiction() -> None:
-    """No conclusion is printed that the run did not show."""
+    """A question prints no conclusion that its run did not show."""
     finding = Finding(("what",))
     finding.claim(True, "this holds")
     finding.claim(False, "this does not")
@@ -169,7 +173,8 @@ def test_a_claim_without_facts_is_a_contradiction() -> None:
 
 
 def test_an_emulation_that_elects_anybody_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The answers are read from the run: with another election they are contradicted."""
+    """The answers come from the run: with an emulation that elects any replica they are
+    contradicted."""
     elect = strategies.leader_for_offline
 
     def elect_anybody(partitions: Any, *more: Any) -> Any:
@@ -183,7 +188,7 @@ def test_an_emulation_that_elects_anybody_is_found_out(monkeypatch: pytest.Monke
 
 
 def test_what_versions_share_is_said_once() -> None:
-    """Rows and clauses carry the versions that have them."""
+    """Rows and clauses that several versions share are printed once, with those versions."""
     old, new = Finding(("what",)), Finding(("what",))
     for finding, own in ((old, "old"), (new, "new")):
         finding.row("shared")
@@ -197,7 +202,7 @@ def test_what_versions_share_is_said_once() -> None:
 
 
 def test_a_row_must_fit_its_columns() -> None:
-    """A cell too many is a bug of the scenario."""
+    """A row with more cells than the table has columns is a bug of the scenario."""
     with pytest.raises(ValueError, match="2 cells"):
         Finding(("what",)).row("a", "b")
 
@@ -206,7 +211,7 @@ def test_a_row_must_fit_its_columns() -> None:
     ("number", "versions"), [(10, ["3.9"]), (0, ["3.9"]), (1, ["3.10"]), (1, [])]
 )
 def test_unknown_questions_and_versions_are_refused(number: int, versions: list[str]) -> None:
-    """The refusal comes before anything runs."""
+    """Unknown questions and versions are refused before any scenario runs."""
     with pytest.raises(UsageError):
         answer(number, versions)
 
@@ -218,7 +223,8 @@ def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[object, st
 
 
 def test_the_command_prints_states_and_conclusion(capsys: pytest.CaptureFixture[str]) -> None:
-    """Question, table, sentence; status 0 as the facts carry it."""
+    """The command prints question, table and sentence, with status 0 if the facts support the
+    claim."""
     status, out, _ = run(capsys, "--question", "2", "--kafka-version", "2.8")
     assert status == 0
     assert "2. How is the leader of a new topic chosen?" in out
@@ -227,7 +233,7 @@ def test_the_command_prints_states_and_conclusion(capsys: pytest.CaptureFixture[
 
 
 def test_the_command_answers_as_json(capsys: pytest.CaptureFixture[str]) -> None:
-    """One document with facts per version."""
+    """With --json the command prints one document with the facts per version."""
     status, out, _ = run(
         capsys, "--json", "--question", "3", "--kafka-version", "0.10", "--kafka-version", "3.9"
     )
@@ -241,7 +247,7 @@ def test_the_command_answers_as_json(capsys: pytest.CaptureFixture[str]) -> None
 def test_the_command_ends_with_1_when_a_claim_is_not_shown(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The contradiction is printed."""
+    """The command prints the contradiction and ends with status 1 when a claim is not shown."""
 
     def unproved(_version: str) -> Finding:
         finding = Finding(("what",))
@@ -256,7 +262,7 @@ def test_the_command_ends_with_1_when_a_claim_is_not_shown(
 
 
 def test_a_wrong_number_is_wrong_usage(capsys: pytest.CaptureFixture[str]) -> None:
-    """Status 2 and the numbers there are."""
+    """A wrong number ends the command with status 2 and a list of the existing numbers."""
     status, _, err = run(capsys, "--question", "12")
     assert status == 2
     assert "1 to 9" in err
@@ -264,7 +270,8 @@ def test_a_wrong_number_is_wrong_usage(capsys: pytest.CaptureFixture[str]) -> No
 
 @pytest.mark.slow
 def test_the_guide_shows_what_the_command_prints(capsys: pytest.CaptureFixture[str]) -> None:
-    """docs/guides/questions.md holds the output of `fakekafka questions`; paste it again if not."""
+    """docs/guides/questions.md holds the output of `fakekafka questions`; if this fails, paste it
+    again."""
     status, out, _ = run(capsys)
     assert status == 0
     guide = (ROOT / "docs/guides/questions.md").read_text(encoding="utf-8")
