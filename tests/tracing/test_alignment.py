@@ -1,4 +1,4 @@
-"""Two long sequences are brought together again behind what differs."""
+"""Alignment of two long sequences, which finds the common parts behind a difference."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from fakekafka.tracing.alignment import Stretch, stretches
 
 
 def shared(left: Sequence[int], right: Sequence[int]) -> int:
-    """How many items are found in both; what is found is checked."""
+    """Return the number of common items, after checking the stretches."""
     count = i = j = 0
     for one in stretches(left, right):
         assert (one.left, one.right) == (i, j)
@@ -25,7 +25,7 @@ def shared(left: Sequence[int], right: Sequence[int]) -> int:
 
 
 def test_what_one_has_more_is_passed_over() -> None:
-    """An insertion on either side, and another item in the place of one."""
+    """The alignment skips an insertion on either side and a replaced item."""
     left = array("q", [1, 2, 3, 4, 5, 6, 7, 8, 9])
     right = array("q", [1, 2, 90, 3, 4, 5, 6, 70, 8, 9])
     assert list(stretches(left, right)) == [
@@ -39,7 +39,7 @@ def test_what_one_has_more_is_passed_over() -> None:
 
 @pytest.mark.parametrize("gap", [10, 200, 2000, 15_000])
 def test_a_long_gap_is_passed_over(gap: int) -> None:
-    """What follows thousands of items that only one has is found again."""
+    """The alignment resumes behind thousands of items that only one sequence has."""
     rng = random.Random(gap)
     left = [rng.randrange(1000) for _ in range(20_000)]
     right = left[:500] + [rng.randrange(2000, 3000) for _ in range(gap)] + left[500:]
@@ -48,7 +48,7 @@ def test_a_long_gap_is_passed_over(gap: int) -> None:
 
 
 def test_nothing_in_common_takes_no_time_to_speak_of() -> None:
-    """Time grows with the length, not with its square."""
+    """The time to align different sequences grows with their length, not its square."""
     left, right = range(60_000), range(100_000, 160_000)
     started = time.process_time()
     assert shared(left, right) == 0

@@ -1,4 +1,4 @@
-"""Every event of a run has a cause before it, back to a root; ``why`` tells those that matter."""
+"""Chains of causes: every event leads back to a root, and ``why`` shows the relevant events."""
 
 from __future__ import annotations
 
@@ -18,8 +18,9 @@ CONFIG = {"zookeeper.session.timeout.ms": 6000, "replica.lag.time.max.ms": 2000}
 
 
 def faulty_run(version: str) -> Trace:
-    """Clients write and read through a crash, a pause, a partition, losses, a held message, an
-    expired session, a controlled shutdown and restarts."""
+    """Return a trace of clients running through a crash, a pause, a partition, message losses, a
+    held message, an expired session, a controlled shutdown and restarts.
+    """
     with Simulation(3, seed=5, kafka_version=version, config=CONFIG, zookeepers=3) as simulation:
         simulation.create_topic("t", partitions=2, replication_factor=3)
         producer = simulation.producer(acks="all")
@@ -60,8 +61,9 @@ def faulty_run(version: str) -> Trace:
 @pytest.mark.slow
 @pytest.mark.parametrize("version", VERSIONS)
 def test_every_event_goes_back_to_a_root(version: str) -> None:
-    """A chain of causes ends at the start, a step of the test, a fault or a client's operation;
-    every hop is an earlier event, and a delivery's is the sending of that message."""
+    """Every chain of causes ends at the start, a test's step, a fault or a client's operation.
+    Every cause is an earlier event, and that of a delivery is the sending of the same message.
+    """
     trace = faulty_run(version)
     root: list[Event] = []
     for event in trace.events:
@@ -81,7 +83,7 @@ def test_every_event_goes_back_to_a_root(version: str) -> None:
 
 
 def silenced(fault: Callable[[Simulation, int], object]) -> Trace:
-    """A broker that is not the controller is silenced until its partition has another leader."""
+    """Apply a fault to a broker, not the controller, until its partition has another leader."""
     with Simulation(3, seed=1, config=CONFIG) as simulation:
         simulation.create_topic("t", assignment={0: [2, 3]})
         assert simulation.controller.id != 2
@@ -106,7 +108,7 @@ FAULTS: dict[str, tuple[Callable[[Simulation, int], object], str]] = {
 
 @pytest.mark.parametrize("name", FAULTS)
 def test_an_expired_session_is_due_to_what_silenced_its_client(name: str) -> None:
-    """Not to the last ping that armed the timer: why a leader changed leads to the fault."""
+    """A session's expiry is caused by the fault that silenced its client, not by its last ping."""
     fault, text = FAULTS[name]
     trace = silenced(fault)
     (expiry,) = trace.filter("kind == expire and actor == 'zk-1'")
@@ -117,8 +119,9 @@ def test_an_expired_session_is_due_to_what_silenced_its_client(name: str) -> Non
 
 
 def test_why_the_new_leader_appended_in_a_few_lines() -> None:
-    """Killed, the session expires, a watch, the election, LeaderAndIsr, the append; questions to
-    ZooKeeper that were answered are folded."""
+    """The chain is: the kill, the session's expiry, the watch, LeaderAndIsr, the append; answered
+    requests to ZooKeeper are folded.
+    """
     trace = silenced(lambda simulation, broker: simulation.broker(broker).kill())
     first = next(
         change.event
@@ -138,7 +141,7 @@ def test_why_the_new_leader_appended_in_a_few_lines() -> None:
 
 
 def test_effects_of_a_kill_reach_the_clients_errors() -> None:
-    """The tree below a crash has the failed request of the producer and the new leader."""
+    """The effects of a crash include the producer's failed request and the new leader."""
     trace = silenced(lambda simulation, broker: simulation.broker(broker).kill())
     crash = next(trace.filter("kind == crash"))
     tree = trace.effects(crash, limit=5000)
@@ -154,7 +157,7 @@ def test_effects_of_a_kill_reach_the_clients_errors() -> None:
 
 
 def test_the_messages_of_an_operation_carry_it() -> None:
-    """From the record that was produced to its answer: request, replication, acknowledgement."""
+    """All messages of a produce operation carry it: request, replication and acknowledgement."""
     with Simulation(3, seed=1) as simulation:
         simulation.create_topic("t", assignment={0: [2, 3]})
         producer = simulation.producer(acks="all")
@@ -174,7 +177,7 @@ def test_the_messages_of_an_operation_carry_it() -> None:
 
 
 def test_a_timer_that_only_went_on_is_one_line_of_a_folded_chain() -> None:
-    """A poll of half a minute later follows from what began to poll, not from the last poll."""
+    """A repeated poll is caused by what started the polling, not by the poll before."""
     with Simulation(1, topics={"orders": 1}, kafka_version="3.9") as simulation:
         simulation.group_consumer("g", ["orders"], name="g1")
         simulation.run_for(30_000)
@@ -191,7 +194,7 @@ def test_a_timer_that_only_went_on_is_one_line_of_a_folded_chain() -> None:
 
 
 def test_an_answer_stays_in_the_chain_when_its_change_comes_after_a_full_chunk() -> None:
-    """The change is an event of its own then; the answer that changed something is told still."""
+    """A response stays in the folded chain if its change became an event of the next chunk."""
     recorder = Recorder()
     for number in range(CHUNK_EVENTS - 4):
         recorder.event(number, "step", "scenario", None, None, None, None)
@@ -205,7 +208,7 @@ def test_an_answer_stays_in_the_chain_when_its_change_comes_after_a_full_chunk()
 
 
 def test_unknown_types_and_fields_are_mistakes() -> None:
-    """An expression that can hold for nothing says what was meant."""
+    """A filter with an unknown type, kind or field is refused and suggests the nearest name."""
     with Simulation(1, seed=1) as simulation:
         trace = simulation.trace()
     for expression, hint in {

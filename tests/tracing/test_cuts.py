@@ -1,4 +1,4 @@
-"""What the ends of logs tell of records that were thrown away."""
+"""Records that were lost, as derived from the ends of logs."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ P = "t-0"
 
 @pytest.fixture
 def cuts() -> Cuts:
-    """Broker 1 led epoch 0 with 2 behind it and had 12 batches acknowledged; 2 leads epoch 1."""
+    """Return an account of 12 batches acknowledged by broker 1 before broker 2 led epoch 1."""
     cuts = Cuts()
     cuts.take_part("broker-1", P, None, 0)
     cuts.take_part("broker-2", P, None, 0)
@@ -29,7 +29,7 @@ def test_a_cut_names_what_was_acknowledged_in_it(cuts: Cuts) -> None:
 
 
 def test_a_follower_that_was_off_cuts_what_it_had_from_the_same_epoch(cuts: Cuts) -> None:
-    """Before 0.11 a follower cuts its log to its high watermark when it starts."""
+    """Before 0.11 a follower truncates its log to its high watermark when it starts."""
     cuts.end_offset("broker-3", P, None, 0)
     cuts.take_part("broker-3", P, None, 0)
     cuts.end_offset("broker-3", P, 12, None)
@@ -55,7 +55,7 @@ def test_one_batch_is_told_as_one(cuts: Cuts) -> None:
 
 
 def test_what_the_next_leader_acknowledged_at_these_offsets_was_not_in_it(cuts: Cuts) -> None:
-    """At the offsets 12 to 14 the old leader has records that nobody heard of."""
+    """A truncation does not count batches that the next leader acknowledged at the same offsets."""
     for offset in (12, 13, 14):
         cuts.acknowledge("broker-2", P, offset)
     cuts.take_part("broker-1", P, 0, 1)
@@ -71,7 +71,7 @@ def test_a_growing_log_and_the_first_sight_of_one_are_no_news(cuts: Cuts) -> Non
 
 
 def test_a_log_that_comes_back_shorter_is_told(cuts: Cuts) -> None:
-    """Power was cut: what was not flushed is gone. A kill keeps all."""
+    """A log that is shorter after a restart, as unflushed records were lost, is reported."""
     assert cuts.end_offset("broker-1", P, 12, None) is None
     assert cuts.end_offset("broker-1", P, None, 12) is None
     assert cuts.end_offset("broker-1", P, 12, None) is None

@@ -1,4 +1,4 @@
-"""Two runs side by side, and the same run again."""
+"""Comparison of two runs, and verification of a run by repeating it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def record(path: Path, count: int, changed: int = -1, **more: Any) -> TraceReade
 
 @pytest.mark.parametrize("changed", [0, 7, 999, 1000, 2345, 2999])
 def test_first_difference_is_named(tmp_path: Path, changed: int) -> None:
-    """Wherever it is: the event and the field."""
+    """The first difference is named with its event and field, wherever it is."""
     with record(tmp_path / "a", 3000) as a, record(tmp_path / "b", 3000, changed) as b:
         difference = first_difference(a, b)
         assert difference is not None
@@ -34,14 +34,14 @@ def test_first_difference_is_named(tmp_path: Path, changed: int) -> None:
 
 
 def test_equal_runs_do_not_differ(tmp_path: Path) -> None:
-    """And no chunk of them is decoded."""
+    """Equal traces are compared without decoding any chunk."""
     with record(tmp_path / "a", 3000) as a, record(tmp_path / "b", 3000) as b:
         a._body = None  # type: ignore[method-assign,assignment]
         assert first_difference(a, b) is None
 
 
 def test_shorter_run_ends(tmp_path: Path) -> None:
-    """The first event that only one run has."""
+    """If one trace is a prefix of the other, the first additional event is the difference."""
     with record(tmp_path / "a", 2500) as a, record(tmp_path / "b", 2400) as b:
         difference = first_difference(a, b)
         assert difference is not None
@@ -52,7 +52,7 @@ def test_shorter_run_ends(tmp_path: Path) -> None:
 
 
 def test_alignment_after_an_inserted_event() -> None:
-    """An extra event shifts the rest, which is matched again."""
+    """After an inserted event the alignment matches the remaining events again."""
     one, other = Recorder(), Recorder()
     record_failover(one)
     other.event(0, "note", "x", None, None, None, None, "extra")
@@ -64,7 +64,7 @@ def test_alignment_after_an_inserted_event() -> None:
 
 
 def test_run_again_verifies(tmp_path: Path) -> None:
-    """The runner gets the header and a recorder; equal events, equal fingerprint."""
+    """``verify`` passes the header to the runner and holds if fingerprints are equal."""
     seen: list[int] = []
 
     def run(head: dict[str, Any], recorder: Recorder) -> None:
@@ -79,7 +79,7 @@ def test_run_again_verifies(tmp_path: Path) -> None:
 
 
 def test_other_run_is_told_apart(tmp_path: Path) -> None:
-    """The first event that came out otherwise is named."""
+    """``verify`` names the first event that differs."""
     with record(tmp_path / "a", 1500) as trace:
         verdict = verify(trace, lambda head, recorder: record_fetches(recorder, 1500, 1234))
     assert not verdict.holds
@@ -96,13 +96,13 @@ def test_other_run_is_told_apart(tmp_path: Path) -> None:
     ],
 )
 def test_files_that_cannot_run_again(tmp_path: Path, more: dict[str, Any], reason: str) -> None:
-    """The refusal has the reason."""
+    """``verify`` refuses a trace that cannot be repeated, with the reason."""
     with record(tmp_path / "a", 10, **more) as trace, pytest.raises(TraceError, match=reason):
         verify(trace, lambda head, recorder: None)
 
 
 def test_unfinished_file_cannot_be_verified(tmp_path: Path) -> None:
-    """There is no fingerprint to compare with."""
+    """``verify`` refuses an unfinished file, which has no fingerprint."""
     writer = TraceWriter(tmp_path / "a", header())
     record_fetches(Recorder(writer), 1500)
     writer.abandon()

@@ -1,4 +1,4 @@
-"""Traces in the forms of other tools, read back as those tools read them."""
+"""Exports of traces to other tools' formats, read back as those tools read them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from fakekafka.tracing.slices import write_slice
 
 @pytest.fixture(scope="module")
 def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A run with a client, a crash and an election; the name of the topic is not harmless."""
+    """Record a run with a client, whose name needs escaping, a crash and an election."""
     found = tmp_path_factory.mktemp("exports") / "run.fktrace"
     topics = {"orders": {"assignment": {0: [2, 1]}}}
     with Simulation(2, topics=topics, kafka_version="2.8") as simulation:
@@ -59,7 +59,7 @@ def test_json_lines_have_every_event_whole(trace: Trace, tmp_path: Path) -> None
 def test_shiviz_reads_every_line_by_its_own_expression(trace: Trace, tmp_path: Path) -> None:
     text = export(trace, "shiviz", tmp_path).decode()
     expression, delimiter, log = text.split("\n", 2)
-    assert expression == r"(?<event>.*)\n(?<host>\S*) (?<clock>{.*})"  # what ShiViz offers
+    assert expression == r"(?<event>.*)\n(?<host>\S*) (?<clock>{.*})"  # suggested by ShiViz
     assert delimiter == ""
     pattern = re.compile(expression.replace("(?<", "(?P<"))
     found = list(pattern.finditer(log))
@@ -68,7 +68,7 @@ def test_shiviz_reads_every_line_by_its_own_expression(trace: Trace, tmp_path: P
 
 
 def test_the_clocks_of_shiviz_say_what_happened_before_what(trace: Trace, tmp_path: Path) -> None:
-    """Each host counts its own events from 1; a cause's clock is below that of its effect."""
+    """Each host of a ShiViz log counts its events, and a cause's clock precedes its effect's."""
     log = lines_of(trace, "shiviz", tmp_path)[2:]
     clocks: dict[int, dict[str, int]] = {}
     counts: dict[str, int] = {}
@@ -174,7 +174,7 @@ def test_otlp_has_a_trace_for_each_operation_and_every_parent_in_it(
 
 
 def test_otlp_links_what_another_operation_set_free(tmp_path: Path) -> None:
-    """A fetch that completes a produce request: the parent is in the operation's own trace."""
+    """A span freed by another operation links to it and keeps its parent in its own trace."""
     pytest.importorskip("opentelemetry.proto")
     spans = _otlp_spans(open_trace(_loaded(tmp_path, 1)), tmp_path)
     for span in spans.values():
@@ -208,7 +208,7 @@ def test_otlp_of_a_trace_without_operations_says_what_it_lacks(tmp_path: Path) -
 
 
 def _loaded(tmp_path: Path, seed: int) -> Path:
-    """A recorded run with a producer that waits for followers, and consumers."""
+    """Record a run with consumers and a producer that waits for followers."""
     path = tmp_path / f"{seed}.fktrace"
     text = (ROOT / "examples/scenarios/failover.toml").read_text(encoding="utf-8")
     text = text.replace("rate_per_s = 100", "rate_per_s = 40")

@@ -1,4 +1,4 @@
-"""Hostile and foreign trace files: a clear error, and memory that stays bounded."""
+"""Hostile and foreign trace files cause a clear error and bounded memory."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ EVIL: tuple[Any, ...] = (
 
 
 def frames_of(data: bytes) -> list[tuple[int, bytes]]:
-    """Kind and body of every frame, the index last."""
+    """Return kind and body of every frame, the index last."""
     found, offset = [], len(MAGIC)
     while offset < len(data) - TRAILER.size:
         frame = decode_frame(data, offset, "x")
@@ -48,7 +48,7 @@ def frames_of(data: bytes) -> list[tuple[int, bytes]]:
 
 
 def file_of(frames: list[tuple[int, bytes]]) -> bytes:
-    """A file with these frames and right checksums."""
+    """Return a file with these frames and valid checksums."""
     parts, index = bytearray(MAGIC), 0
     for kind, body in frames:
         index = len(parts)
@@ -57,7 +57,7 @@ def file_of(frames: list[tuple[int, bytes]]) -> bytes:
 
 
 def changed(value: Any, rng: random.Random, depth: int = 0) -> Any:
-    """The value with something evil in one place."""
+    """Return the value with one part replaced by a hostile value or removed."""
     if depth > 6 or rng.random() < 0.15 or not value or not isinstance(value, (list, dict)):
         return rng.choice(EVIL)
     key = rng.randrange(len(value)) if isinstance(value, list) else rng.choice(list(value))
@@ -88,8 +88,7 @@ VERBS: tuple[tuple[str, ...], ...] = (
 def test_a_file_that_says_it_is_a_trace_and_is_not_is_told_without_a_traceback(
     recording: bytes, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Sixty files with right checksums and evil content, each with every verb: an answer, or an
-    error of one line."""
+    """Each verb handles sixty hostile files with valid checksums by a result or one-line errors."""
     rng = random.Random(7)
     path = tmp_path / "evil.fktrace"
     told = 0
@@ -111,21 +110,21 @@ def test_a_file_that_says_it_is_a_trace_and_is_not_is_told_without_a_traceback(
 
 
 def _bomb(body: bytes) -> bytes:
-    """A file whose header is this body, packed by zlib."""
+    """Return a file whose header has this body, compressed by zlib."""
     packed = zlib.compress(body, 9)
     head = FRAME_HEAD.pack(HEADER_FRAME, CODECS["zlib"], len(packed), zlib.crc32(packed))
     return MAGIC + head + packed
 
 
 def _among_noise(stored: int, count: int, item: bytes) -> bytes:
-    """A list of so many items beside random bytes, which let it grow no more than a run's."""
+    """Return a list of ``count`` items beside random bytes, to keep its compression ratio low."""
     noise = b"\xc6" + stored.to_bytes(4, "big") + random.Random(1).randbytes(stored)
     return b"\x92" + noise + b"\xdd" + count.to_bytes(4, "big") + item * count
 
 
 _MANY_MAPS = b"\xdc\xea\x60" + b"\x80" * 60_000
 _GROWTH_MB_MAX = 60
-"""Of memory, at what a small file says that it holds."""
+"""Maximum growth of memory in MB when a small file declares large content."""
 BOMBS: dict[str, tuple[Callable[[], bytes], str]] = {
     "grows": (lambda: _bomb(b"\xc0" * (FRAME_BYTES_MAX + 1)), "has more than"),
     "maps": (lambda: _bomb(b"\xdc\x00\x10" + _MANY_MAPS * 16), "lists and maps"),
@@ -149,8 +148,9 @@ BOMBS: dict[str, tuple[Callable[[], bytes], str]] = {
 
 @pytest.mark.parametrize("name", BOMBS)
 def test_a_small_file_that_grows_is_refused(name: str, tmp_path: Path) -> None:
-    """By its size, by the number of its values, or by its depth: a file of a few hundred
-    kilobytes does not take gigabytes."""
+    """A file of a few hundred kilobytes that expands to gigabytes is refused by the size, the
+    number of values or the depth of its content.
+    """
     make, told = BOMBS[name]
     path = tmp_path / f"{name}.fktrace"
     path.write_bytes(make())
@@ -173,12 +173,12 @@ def test_a_small_file_that_grows_is_refused(name: str, tmp_path: Path) -> None:
 
 
 def test_a_frame_may_hold_as_much_as_any_run_needs() -> None:
-    """Three million lists are a snapshot of some hundred thousand partitions."""
+    """A frame may have three million lists, as does a snapshot of some 100,000 partitions."""
     assert CONTAINERS_MAX >= 3_000_000
 
 
 def test_a_header_of_another_shape_is_told(tmp_path: Path) -> None:
-    """Where the first frame is a number, or the index a list."""
+    """A file whose header is a number, or whose index is a list, is refused with a TraceError."""
     path = tmp_path / "odd.fktrace"
     sound = (HEADER_FRAME, pack_header(header()))
     path.write_bytes(file_of([(HEADER_FRAME, b"\x05")]))

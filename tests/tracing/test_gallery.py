@@ -1,4 +1,4 @@
-"""The gallery of the documentation: five traces, their pages and pictures, made by one command."""
+"""The documentation's gallery: five traces with pages and pictures, made by one command."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ each_exhibit = pytest.mark.parametrize("exhibit", EXHIBITS, ids=lambda exhibit: 
 def test_one_command_writes_the_traces_and_each_is_verified_in_another_process(
     tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    """The same events again, byte for byte, from what the file says of its run."""
+    """Each trace is repeated from its header in another process with identical events."""
     assert trace_gallery.main([str(tmp_path)]) == 0
     told = capfd.readouterr().out
     assert len(re.findall(r"^verified: \d+ events, fingerprint \w{64}$", told, re.M)) == 5
@@ -36,7 +36,7 @@ def test_one_command_writes_the_traces_and_each_is_verified_in_another_process(
 
 @each_exhibit
 def test_a_flipped_bit_is_told(exhibit: Exhibit, tmp_path: Path) -> None:
-    """Wherever it is, the file is refused, and the place is named where frames tell it."""
+    """A flipped bit anywhere in a file is refused, with its place where frames reveal it."""
     data = recorded(exhibit.name)[0]
     path = tmp_path / "flipped.fktrace"
     for place in (*range(0, len(data) - 60, len(data) // 25), len(data) - 1):
@@ -49,8 +49,7 @@ def test_a_flipped_bit_is_told(exhibit: Exhibit, tmp_path: Path) -> None:
 
 
 def test_a_wrong_fingerprint_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """The run is the same, event for event, and what its writer put at the end of the file is
-    not."""
+    """``verify`` reports a wrong fingerprint in a file whose events all match."""
     data = recorded("controlled-shutdown")[0]
     trailer = read_trailer(data, "the file")
     assert trailer is not None
@@ -66,8 +65,7 @@ def test_a_wrong_fingerprint_is_told(tmp_path: Path, capsys: pytest.CaptureFixtu
 
 
 def test_a_damaged_trailer_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Its checksum shows that the file changed after it was written: there is nothing to compare
-    with."""
+    """``verify`` refuses a file whose trailer fails its checksum."""
     data = bytearray(recorded("controlled-shutdown")[0])
     data[-20] ^= 0x10
     path = tmp_path / "damaged.fktrace"
@@ -87,7 +85,7 @@ def _read_all(path: Path) -> None:
 
 @each_exhibit
 def test_a_cut_file_is_told(exhibit: Exhibit, tmp_path: Path) -> None:
-    """What is whole is read, and it cannot be verified."""
+    """A truncated file is readable up to the truncation and cannot be verified."""
     data = recorded(exhibit.name)[0]
     path = tmp_path / "cut.fktrace"
     path.write_bytes(data[: len(data) * 17 // 20])
@@ -99,7 +97,7 @@ def test_a_cut_file_is_told(exhibit: Exhibit, tmp_path: Path) -> None:
 
 
 def test_another_seed_is_told() -> None:
-    """The run comes out otherwise, and the first event that differs is named."""
+    """A run with another seed fails verification, which names the first event that differs."""
     trace = recorded("controlled-shutdown")[1]
     same = verify(trace.stored, run_from_header)
     assert same.holds
@@ -112,7 +110,7 @@ def test_another_seed_is_told() -> None:
 
 @each_exhibit
 def test_a_page_has_all_there_is_to_look_at(exhibit: Exhibit) -> None:
-    """The trace to open at every moment, the story, the pictures, the commands."""
+    """Each page links every moment of the trace and has the story, the pictures and commands."""
     text = trace_gallery.page(exhibit)
     links = re.findall(rf"\({exhibit.name}-trace\.html#s=(\d+)&p=Why\)", text)
     assert len(links) == len(exhibit.moments)
@@ -128,7 +126,7 @@ def test_a_page_has_all_there_is_to_look_at(exhibit: Exhibit) -> None:
 
 @each_exhibit
 def test_nothing_in_it_tells_of_the_machine_that_made_it(exhibit: Exhibit) -> None:
-    """Nor does the page need anything from elsewhere."""
+    """Traces and pages contain no path of the machine that made them and load nothing remote."""
     data, trace = recorded(exhibit.name)
     assert trace.header["reproduce"].startswith(f"fakekafka run {exhibit.scenario} --seed 0")
     page = trace_gallery.web_page(exhibit.name)
@@ -138,7 +136,7 @@ def test_nothing_in_it_tells_of_the_machine_that_made_it(exhibit: Exhibit) -> No
 
 
 def test_the_index_leads_to_every_page() -> None:
-    """And the site knows of every file that it makes."""
+    """The index links every page, and the site's navigation has every page."""
     text = trace_gallery.index()
     assert all(f"]({exhibit.name}.md)" in text for exhibit in EXHIBITS)
     nav = (ROOT / "mkdocs.yml").read_text(encoding="utf-8")
@@ -148,8 +146,9 @@ def test_the_index_leads_to_every_page() -> None:
 
 @each_exhibit
 def test_a_picture_says_what_changed_in_words_that_fit(exhibit: Exhibit) -> None:
-    """No numbers of messages and operations, no packets: the leader, role or ISR that changed; and
-    the picture is as wide as its longest line."""
+    """A picture names the changed leader, role or ISR without message numbers or packets, and is as
+    wide as its longest line.
+    """
     picture = ElementTree.fromstring(trace_gallery.picture(exhibit))
     texts = [text for text in picture.iter() if text.tag.endswith("text")]
     said = [text.text or "" for text in texts]

@@ -1,4 +1,4 @@
-"""Invariants of a recorded state, and the breakpoint that stops where one is broken."""
+"""Invariants of a recorded state, and the breakpoint at a broken invariant."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ GOOD = {
     ],
 )
 def test_what_must_hold(changes: dict[str, Any], told: str | None) -> None:
-    """A leader that was not told of the next epoch may still lead in the one before."""
+    """A broken invariant is named; a deposed leader may still lead its old leader epoch."""
     assert broken_invariant({**GOOD, **changes}, changes) == told
 
 
 def test_a_run_stops_where_an_invariant_breaks() -> None:
-    """At the first event after which it does not hold, not at those before."""
+    """The ``invariant`` breakpoint stops at the first event after which an invariant is broken."""
     recorder = Recorder()
     for number, (path, value) in enumerate(
         [("log_end_offset", 5), ("high_watermark", 5), ("high_watermark", 6)]

@@ -1,4 +1,4 @@
-"""The account of outages: who waits, what ends a wait, what is to blame, how it is split."""
+"""The account of outages: who waits, what ends a wait, its cause and its phases."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ SECOND = 1_000_000
 
 @pytest.fixture
 def account() -> OutageAccount:
-    """Partition t-0 has leader 1 and the ISR 1, 2, 3; controller 3."""
+    """Return an account with leader 1 and ISR 1, 2, 3 of partition t-0, and controller 3."""
     account = OutageAccount()
     account.decide(0, 3, P, 1, 0, [1, 2, 3])
     return account
@@ -90,8 +90,9 @@ def test_a_smaller_isr_makes_one_of_a_wait_that_is_longer_than_a_round_trip(
 def test_a_wait_soon_after_the_dead_left_the_isr_is_blamed_on_the_death(
     account: OutageAccount, after_us: int, is_blamed: bool
 ) -> None:
-    """DP-62: the new epoch may have fenced a follower, which holds acknowledgements up for a
-    back-off. The whole of it is the client's wait: the decision is over."""
+    """DP-62: a new epoch may have fenced a follower, which delays acknowledgements by a back-off.
+    The whole outage counts as the client's phase, as the decision is over.
+    """
     crash = account.crash(0, 2)
     account.decide(SECOND, 3, P, 1, 1, [1, 3])
     account.take_over(SECOND, 1, P, 1)
@@ -130,7 +131,7 @@ def test_phases_of_an_election(account: OutageAccount) -> None:
 
 
 def test_phases_of_a_leader_that_waits_for_a_member_of_its_isr(account: OutageAccount) -> None:
-    """The controller takes the dead follower out, or the leader asks for that itself."""
+    """The phase "shrink" lasts until the controller removes the dead follower from the ISR."""
     account.want(SECOND, P)
     crash = account.crash(SECOND, 2)
     account.watch(8 * SECOND, "controller-3", "NodeChildrenChanged", "/brokers/ids")
@@ -158,7 +159,7 @@ def test_phases_of_a_leader_that_asks_for_a_smaller_isr(account: OutageAccount) 
 
 
 def test_phases_of_a_partition_whose_only_replica_has_to_come_back(account: OutageAccount) -> None:
-    """Nobody else may lead it: the controller waits for the broker, not for its own election."""
+    """Until its only replica is back, the partition is in the phase "restore", not "elect"."""
     account.want(SECOND, P)
     account.crash(SECOND, 1)
     account.watch(8 * SECOND, "controller-3", "NodeChildrenChanged", "/brokers/ids")
@@ -183,8 +184,7 @@ def test_phases_of_a_partition_whose_only_replica_has_to_come_back(account: Outa
 def test_phases_of_a_partition_with_too_few_replicas(
     account: OutageAccount, error: ErrorCode, restored_us: int
 ) -> None:
-    """A write is refused until a replica is in the ISR again; else that has nothing to do
-    with it."""
+    """The phase "restore" counts only if writes were refused for lack of in-sync replicas."""
     account.want(SECOND, P)
     account.crash(SECOND, 2)
     account.watch(8 * SECOND, "controller-3", "NodeChildrenChanged", "/brokers/ids")
@@ -254,7 +254,7 @@ def test_what_is_to_blame_is_named(
     ],
 )
 def test_what_cannot_be_to_blame_is_not(account: OutageAccount, actor: str, text: str) -> None:
-    """Brokers without a replica of the partition, and latencies of another order of size."""
+    """Faults of brokers without a replica and insignificant latencies are not named as causes."""
     account.disturbances.fault(5, actor, text)
     account.want(5, P)
     (outage,) = account.open_outages(2 * SECOND)
@@ -292,7 +292,7 @@ def test_what_was_undone_before_is_not_to_blame(
 
 
 def test_a_hold_lasts_until_all_of_it_is_let_go(account: OutageAccount) -> None:
-    """What is said of other messages, or of some of them, does not end it."""
+    """A hold ends only when all its messages are released, not some of them or others."""
     account.disturbances.fault(5, "network", "FetchRequest, Ack from broker-3: held back")
     account.disturbances.fault(6, "network", "FetchRequest from broker-3: released")
     account.disturbances.fault(7, "network", "all messages from broker-2: lost")
@@ -312,7 +312,7 @@ def test_a_hold_lasts_until_all_of_it_is_let_go(account: OutageAccount) -> None:
 def test_a_rule_of_one_link_outlasts_a_rule_of_all(
     account: OutageAccount, own: str, all_links: str
 ) -> None:
-    """A link that has its own latency, bandwidth or loss keeps it when those of all are set."""
+    """A link's own latency, bandwidth or loss stays in force when a rule for all links is set."""
     account.disturbances.fault(5, "network", f"broker-1 to broker-2: {own}")
     account.disturbances.fault(6, "network", f"all links: {all_links}")
     account.want(SECOND, P)
@@ -330,7 +330,7 @@ def test_the_session_of_a_dead_broker_is_part_of_its_death(account: OutageAccoun
 
 
 def test_the_nearest_of_several_is_to_blame(account: OutageAccount) -> None:
-    """A slow link less than a loss, that less than a follower, that less than the leader."""
+    """The leader's fault is blamed before a follower's, then message loss, then latency."""
     said = []
     for actor, text in (
         ("network", "all links: latency 900 ms"),
@@ -351,8 +351,9 @@ def test_the_nearest_of_several_is_to_blame(account: OutageAccount) -> None:
 def test_a_client_over_tcp_waits_from_its_request_to_an_acknowledgement(
     account: OutageAccount,
 ) -> None:
-    """A retriable error and a lost connection are no end; what somebody asked before one that has
-    its acknowledgement does not count."""
+    """A TCP client's wait lasts beyond retriable errors and lost connections; an acknowledgement
+    ends it, also for requests sent earlier.
+    """
     account.ask(0, "client:1", "broker-1", P)
     account.produced(SECOND, "broker-1", "client:1", P, ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND)
     account.ask(3 * SECOND, "client:2", "broker-1", P)
@@ -377,7 +378,7 @@ def test_a_request_that_was_refused_for_good_waits_no_longer(account: OutageAcco
 def test_who_tries_again_waits_no_longer_than_until_that_is_answered(
     account: OutageAccount, way: str
 ) -> None:
-    """An answer is that of the oldest request which can still be answered."""
+    """A retry waits for its own response; a response belongs to the oldest open request."""
     account.ask(0, "client:1", "broker-1", P)
     account.produced(10, "broker-1", "client:1", P, ErrorCode.NONE)
     if way == "refused":
@@ -405,7 +406,7 @@ def test_who_tries_again_waits_no_longer_than_until_that_is_answered(
 
 
 def test_a_deposed_leader_ends_no_outage_of_who_asks_the_new_one(account: OutageAccount) -> None:
-    """Its answer was on its way, or it has not heard yet; the wait goes on from there."""
+    """A response from a deposed leader does not end the outage of clients of the new leader."""
     account.disturbances.fault(90, "broker-1", "session expired")
     account.want(100, P)
     account.decide(200, 3, P, -1, 1, [2, 3])
@@ -424,7 +425,7 @@ def test_a_deposed_leader_ends_no_outage_of_who_asks_the_new_one(account: Outage
 def test_who_begins_to_wait_between_two_leaders_waits_because_of_the_first(
     account: OutageAccount,
 ) -> None:
-    """The partition has no leader at that moment."""
+    """A wait that begins while there is no leader is blamed on the former leader."""
     account.disturbances.fault(90, "broker-1", "session expired")
     account.decide(200, 3, P, -1, 1, [2, 3])
     account.want(250, P)
@@ -443,8 +444,9 @@ def test_a_deleted_topic_is_no_outage(account: OutageAccount) -> None:
 
 
 def test_a_leader_that_is_known_late_is_the_one_a_wait_began_with() -> None:
-    """A recording that begins in mid-run learns of it with the decision for the next one: its
-    death is to blame all the same, however short the wait."""
+    """In a recording that begins in mid-run, a leader becomes known only by the decision for the
+    next one; its death is still the cause, however short the wait.
+    """
     account = OutageAccount()
     account.crash(SECOND, 1)
     account.want(SECOND + 10, P)

@@ -1,4 +1,4 @@
-"""Expressions, filters, cause and effect, ranges, state."""
+"""Expressions, filters, causes and effects, ranges, and state of a trace."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ FILTERS = {
 
 @pytest.mark.parametrize(("text", "count"), FILTERS.items())
 def test_filters(trace: StoredTrace, text: str, count: int) -> None:
-    """The language of grep, one expression a row."""
+    """Filter expressions of ``grep`` select the expected number of events."""
     assert len(seqs(trace, text)) == count
 
 
@@ -74,25 +74,25 @@ REFUSED = {
 
 @pytest.mark.parametrize(("text", "message"), REFUSED.items(), ids=range(len(REFUSED)))
 def test_refused_expressions(trace: StoredTrace, text: str, message: str) -> None:
-    """Nothing but the small language gets in, and the error says what is wrong."""
+    """An expression outside the filter language is refused, with a message about the mistake."""
     with pytest.raises(UsageError, match=message):
         queries.compile_filter(text, trace)
 
 
 def test_attributes_cannot_reach_methods() -> None:
-    """An attribute that is callable is no value."""
+    """An attribute that is callable evaluates to None."""
     expression = compile_expression("x.upper", lambda scope, name: scope, ["x"])
     assert expression.evaluate("text") is None
 
 
 def test_huge_values_are_not_built() -> None:
-    """Multiplying a text is no arithmetic."""
+    """Multiplication of strings is not evaluated."""
     expression = compile_expression("'a' * 999999999 == 1", lambda scope, name: None, [])
     assert not expression.holds(None)
 
 
 def test_filters_skip_chunks_that_cannot_match() -> None:
-    """Chunks without the actor are never decoded."""
+    """A filter on an actor does not decode chunks without the actor."""
     recorder = record_fetches(Recorder(), 3000)
     recorder.event(0, "note", "someone", None, None, None, None, "x")
     trace = recorder.trace()
@@ -109,7 +109,7 @@ def test_filters_skip_chunks_that_cannot_match() -> None:
 
 
 def test_then_within(trace: StoredTrace) -> None:
-    """A sequence: something, then something else soon enough."""
+    """``grep_then`` finds an event followed by a second one within a duration."""
     first = queries.compile_filter("kind == crash", trace)
     then = queries.compile_filter("type == WatchEvent and kind == deliver", trace)
     pairs = list(queries.grep_then(trace, first, then, 7_000_000))
@@ -135,13 +135,13 @@ RANGES = {
 
 @pytest.mark.parametrize(("text", "expected"), RANGES.items())
 def test_ranges(trace: StoredTrace, text: str | None, expected: tuple[int, int]) -> None:
-    """Seqs, times, open ends, counting from the end."""
+    """Ranges take event numbers, times, open ends and negative numbers from the end."""
     assert queries.parse_range(text, trace) == expected
 
 
 @pytest.mark.parametrize("text", ["x", "1:2:3", "3q:", "--5:"])
 def test_bad_ranges(trace: StoredTrace, text: str) -> None:
-    """The error shows how a range is written."""
+    """The error for a bad range shows how to write one."""
     with pytest.raises(UsageError, match="write seqs or times"):
         queries.parse_range(text, trace)
 
@@ -151,19 +151,19 @@ def test_bad_ranges(trace: StoredTrace, text: str) -> None:
                      ("1.5", 1_500_000), (".5s", 500_000)]
 )  # fmt: skip
 def test_durations(text: str, us: int) -> None:
-    """A number with a unit; seconds without one."""
+    """A duration is a number with a unit; without a unit it is in seconds."""
     assert parse_duration_us(text) == us
 
 
 @pytest.mark.parametrize("text", ["", "s", "5 years", "-5s", "1e3s"])
 def test_bad_durations(text: str) -> None:
-    """Anything else is refused with examples."""
+    """The error for a bad duration shows how to write one."""
     with pytest.raises(UsageError, match="write it like 5s"):
         parse_duration_us(text)
 
 
 def test_why_walks_from_delivery_to_sending_to_cause(trace: StoredTrace) -> None:
-    """The new leader learns of it because ZooKeeper told the controller."""
+    """The chain of a new leader's LeaderAndIsr leads to the controller's watch event."""
     arrival = seqs(trace, "type == LeaderAndIsrRequest and kind == deliver and actor == 'broker-2'")
     chain = causes.chain_of(trace, arrival[0])
     assert [(event.kind, event.type) for event in chain] == [
@@ -176,7 +176,7 @@ def test_why_walks_from_delivery_to_sending_to_cause(trace: StoredTrace) -> None
 
 
 def test_effects_form_a_tree(trace: StoredTrace) -> None:
-    """What the watch led to: two requests and their arrivals."""
+    """The effects of a watch event form a tree: two requests and their deliveries."""
     root = causes.effects(trace, seqs(trace, "type == WatchEvent")[0])
     assert root.is_whole
     assert [child.event.kind for child in root.children] == ["deliver"]
@@ -188,7 +188,7 @@ def test_effects_form_a_tree(trace: StoredTrace) -> None:
 
 
 def test_effects_are_limited(trace: StoredTrace) -> None:
-    """A limit is said to have cut the tree."""
+    """A tree of effects that a limit cut is marked as not whole."""
     seq = seqs(trace, "type == WatchEvent")[0]
     assert not causes.effects(trace, seq, limit=2).is_whole
     root = causes.effects(trace, seq, depth=1)
@@ -197,7 +197,7 @@ def test_effects_are_limited(trace: StoredTrace) -> None:
 
 
 def test_watch_tells_every_recorded_change(trace: StoredTrace) -> None:
-    """With the event that brought it, in order; messages alone change nothing."""
+    """``changes`` yields every recorded change of a path in order, with its event."""
     found = [
         (change.path, change.event.time_us, change.old, change.new)
         for change in changes(trace, "broker-*/orders-0/leader")
@@ -209,7 +209,7 @@ def test_watch_tells_every_recorded_change(trace: StoredTrace) -> None:
 
 
 def test_state_at_a_step(trace: StoredTrace) -> None:
-    """State after an event, of one actor or path."""
+    """``state_at`` returns the state after an event, for all or one actor or path."""
     assert state_at(trace, 2) != {}
     early = state_at(trace, 2, actor="broker-1", pattern="broker-1/orders-0")
     assert early["broker-1/orders-0/leader"] == 1
@@ -218,21 +218,21 @@ def test_state_at_a_step(trace: StoredTrace) -> None:
 
 
 def test_path_patterns() -> None:
-    """A path means itself and what lies below."""
+    """A path pattern matches the path itself and everything below."""
     assert path_matches("broker-1/orders-0/hw", "broker-1/orders-0")
     assert not path_matches("broker-1/orders-01/hw", "broker-1/orders-0")
     assert path_matches("broker-1/orders-0/hw", "*/hw")
 
 
 def test_every_step_of_a_run_has_an_ancestor_before_it(trace: StoredTrace) -> None:
-    """Causes always lie in the past."""
+    """The parent of every event is an earlier event."""
     for event in trace.events():
         parent = causes.parent_of(trace, event)
         assert parent is None or parent.seq < event.seq
 
 
 def test_events_of_long_traces_are_found_by_time() -> None:
-    """Time positions use the index of chunks."""
+    """A time is mapped to an event with the index of chunks."""
     trace = record_fetches(Recorder(), 5000).trace()
     assert first_seq_at(trace, 32_015) == 3202
     assert trace.event(4321).fields["partitions"][0]["fetch_offset"] == 4321

@@ -1,4 +1,4 @@
-"""``Trace``, the public face of a recorded run."""
+"""``Trace``, the public API of a recorded run."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def trace(tmp_path: Path) -> Trace:
 
 
 def test_events_are_a_sequence(trace: Trace) -> None:
-    """``events`` has a length, positions and slices; numbers find the same events."""
+    """``events`` has a length, indexes and slices, and event numbers find the same events."""
     assert len(trace) == len(trace.events)
     assert isinstance(trace.events[0], Event)
     assert trace.events[-1].seq == trace.event(len(trace) - 1).seq
@@ -28,7 +28,7 @@ def test_events_are_a_sequence(trace: Trace) -> None:
 
 
 def test_a_position_is_a_number_an_event_or_a_time(trace: Trace) -> None:
-    """A time stands for the last event at or before it."""
+    """A position may be a time, which selects the last event at or before it."""
     crash = next(trace.filter("kind == crash"))
     for position in (crash.seq, str(crash.seq), f"#{crash.seq}", crash, "1s", "1.05s", "1000ms"):
         assert trace.event(position).seq == crash.seq
@@ -37,7 +37,7 @@ def test_a_position_is_a_number_an_event_or_a_time(trace: Trace) -> None:
 
 
 def test_refused_positions(trace: Trace) -> None:
-    """What is no position says what would be one; what is not there says what is."""
+    """The error for a bad position shows a valid one; a missing event is named."""
     for position in ("soon", "9.5", "-1", "9 h", True, 1.5):
         with pytest.raises(UsageError, match=r"such as 1234 or #1234, or a time such as 9\.5s"):
             trace.event(position)  # type: ignore[arg-type]
@@ -46,7 +46,7 @@ def test_refused_positions(trace: Trace) -> None:
 
 
 def test_state_is_a_mapping_with_what_just_changed(trace: Trace) -> None:
-    """Values by path; ``changed`` names those of this event, ``last_change`` when it was."""
+    """A state maps paths to values, and knows the paths that its event changed."""
     took_over = next(trace.changes("broker-2/orders-0/role")).event
     state = trace.state_at(took_over, "broker-2")
     assert state["broker-2/orders-0/role"] == "leader"
@@ -58,7 +58,7 @@ def test_state_is_a_mapping_with_what_just_changed(trace: Trace) -> None:
 
 
 def test_causes_and_effects(trace: Trace) -> None:
-    """``why`` ends at the event's root, ``effects`` is the tree below an event."""
+    """``why`` ends at the event's root, and ``effects`` returns the tree below an event."""
     request = [e for e in trace.filter("type == LeaderAndIsrRequest") if e.actor == "broker-2"]
     chain = trace.why(request[-1])
     assert [event.seq for event in chain] == sorted((e.seq for e in chain), reverse=True)
@@ -69,7 +69,7 @@ def test_causes_and_effects(trace: Trace) -> None:
 
 
 def test_what_a_file_is(trace: Trace) -> None:
-    """Header, fingerprint, actors, length and interesting events are at hand."""
+    """A trace has header, fingerprint, actors, duration and interesting events."""
     assert trace.header["seed"] == 42
     assert trace.problem is None
     assert trace.cannot_replay is None
@@ -82,7 +82,7 @@ def test_what_a_file_is(trace: Trace) -> None:
 
 
 def test_an_event_read_alone_is_the_event_of_its_chunk(trace: Trace) -> None:
-    """One event is found without the others, and is the same: payload, epochs, changes, all."""
+    """An event read alone equals the event read with its chunk: payload, epochs and changes."""
     stored = trace.stored
     assert any(event.epochs for event in trace.events)
     for index, info in enumerate(stored.chunks):
@@ -102,8 +102,7 @@ def test_an_event_read_alone_is_the_event_of_its_chunk(trace: Trace) -> None:
 
 
 def test_questions_decode_no_whole_chunk(trace: Trace, monkeypatch: pytest.MonkeyPatch) -> None:
-    """An event, the state at it, its causes, the changes of a path and the story need a few
-    columns: no chunk is decoded as a whole."""
+    """``why``, ``state_at``, ``changes`` and ``story`` decode columns but no whole chunk."""
     expected = [event.as_dict() for event in trace.why(len(trace) - 1)]
     story = trace.story()
     trace.stored._cache.clear()
@@ -115,7 +114,7 @@ def test_questions_decode_no_whole_chunk(trace: Trace, monkeypatch: pytest.Monke
 
 
 def test_places_of_columns_are_those_of_the_body(trace: Trace) -> None:
-    """The index says where the columns of a chunk are; without it they are found."""
+    """The index has the places of a chunk's columns; without it they are computed."""
     stored = trace.stored
     said = list(stored._column_places)
     assert len(said) == len(stored.chunks)
@@ -125,7 +124,7 @@ def test_places_of_columns_are_those_of_the_body(trace: Trace) -> None:
 
 
 def test_columns_that_are_none_are_the_files_fault(trace: Trace) -> None:
-    """An index that tells wrong places of columns leads to no other error than a ``TraceError``."""
+    """An index with wrong places of columns causes a ``TraceError`` and no other error."""
     stored = trace.stored
     for places in stored._column_places:
         assert places is not None
@@ -135,7 +134,7 @@ def test_columns_that_are_none_are_the_files_fault(trace: Trace) -> None:
 
 
 def test_nothing_is_left_in_the_state_of_a_replica_that_is_deleted() -> None:
-    """Neither its leader epoch nor its ISR; other replicas of the broker keep theirs."""
+    """The state of a deleted replica is removed, and other replicas of the broker keep theirs."""
     with Simulation(2, topics={"old": 1, "orders": 1}, seed=1) as simulation:
         simulation.run_for(500)
         before = simulation.trace().state_at(len(simulation.trace()) - 1)

@@ -1,4 +1,4 @@
-"""The recorder, its payloads, its fingerprints."""
+"""The recorder, its payloads and its fingerprints."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def one_event(message: object, record_bytes_limit: int = RECORD_BYTES_LIMIT) -> 
 
 
 def test_seqs_are_dense_from_zero() -> None:
-    """Every event gets the next number, whatever its kind."""
+    """Events of every kind are numbered consecutively from 0."""
     recorder = Recorder()
     assert [recorder.event(0, kind, "a", None, None, None, None) for kind in KINDS] == list(
         range(len(KINDS))
@@ -59,13 +59,13 @@ def test_seqs_are_dense_from_zero() -> None:
 
 
 def test_unknown_kind_is_refused() -> None:
-    """The kinds are a closed list; the error shows it."""
+    """The error for an unknown kind of event lists the kinds."""
     with pytest.raises(UsageError, match="'sent' is not an event kind; use one of send, deliver"):
         Recorder().event(0, "sent", "a", None, None, None, None)
 
 
 def test_payload_has_fields_in_slot_order_and_names_on_reading() -> None:
-    """Nested messages become lists in the file and dictionaries for readers."""
+    """Nested messages are lists in the file and dictionaries for readers."""
     event = one_event(leader_and_isr(2, 5, (2, 3), controller_epoch=4))
     assert present(event.payload)[:2] == [3, 4]
     assert event.fields["partition_states"][0]["isr"] == [2, 3]
@@ -73,7 +73,7 @@ def test_payload_has_fields_in_slot_order_and_names_on_reading() -> None:
 
 
 def test_error_codes_are_read_by_name_and_partitions_as_one_word() -> None:
-    """Integers that stand for names are shown as names."""
+    """Readers get the names of error codes and partitions."""
     event = one_event(acknowledge(-1, ErrorCode.NOT_ENOUGH_REPLICAS))
     entry = event.fields["partitions"][0]
     assert entry["error"] == "NOT_ENOUGH_REPLICAS"
@@ -82,18 +82,18 @@ def test_error_codes_are_read_by_name_and_partitions_as_one_word() -> None:
 
 @pytest.mark.parametrize("kind", [bytes, bytearray, memoryview])
 def test_long_bytes_are_cut_and_keep_their_length(kind: type) -> None:
-    """A trace never holds a producer's whole records."""
+    """Bytes beyond the limit are cut, so that no trace holds whole records."""
     event = one_event(produce(kind(b"ab" * 500)), record_bytes_limit=4)
     assert event.fields["partitions"][0]["records"] == Truncated(1000, b"abab")
 
 
 def test_short_bytes_are_kept_whole() -> None:
-    """What fits the limit is not marked."""
+    """Bytes within the limit are kept whole and unmarked."""
     assert one_event(produce(b"abc")).fields["partitions"][0]["records"] == b"abc"
 
 
 def test_record_batch_is_offsets_epoch_and_size() -> None:
-    """Of a stored batch the trace keeps four numbers."""
+    """A stored batch is recorded as base offset, last offset, leader epoch and size."""
     data = build_batch([Record(0, 1000, None, b"v", ())])
     batch = RecordBatch.of(data)
     entry = FetchPartitionResponse(ORDERS_0, ErrorCode.NONE, 1, records=(batch,))
@@ -108,7 +108,7 @@ def test_record_batch_is_offsets_epoch_and_size() -> None:
 
 
 def test_messages_of_open_type_carry_their_type() -> None:
-    """A ZooKeeper packet holds any request; the reader learns which."""
+    """A message in a field of open type, as in a ZooKeeper packet, is recorded with its type."""
     operations = (CreateRequest("/a", b"{}"), CheckRequest("/b", 3))
     event = one_event(ClientPacket(1, 2, 3, 4, MultiRequest(operations)))
     request = event.fields["request"]
@@ -120,7 +120,7 @@ def test_messages_of_open_type_carry_their_type() -> None:
 
 
 def test_znode_data_is_kept_longer_than_records() -> None:
-    """Znodes tell the story of an election."""
+    """Data of znodes is kept beyond the limit for records, as elections depend on it."""
     data = b'{"leader":1,"isr":[1,2,3]}' * 8
     event = one_event(ServerPacket(1, 2, 3, 4, ZkResponse(ZkCode.OK, data=data)))
     assert event.fields["response"]["data"] == data
@@ -128,7 +128,7 @@ def test_znode_data_is_kept_longer_than_records() -> None:
 
 
 def test_enums_are_recorded_by_value_and_errors_by_text() -> None:
-    """Nothing is recorded by its default representation."""
+    """Enums are recorded by their values and errors by their text."""
     event = one_event(WatchEvent(1, 2, 3, EventType.NODE_DELETED, "/controller"))
     assert event.fields["type"] == "NodeDeleted"
     failed = one_event(TimeoutError("no answer"))
@@ -136,19 +136,19 @@ def test_enums_are_recorded_by_value_and_errors_by_text() -> None:
 
 
 def test_strangers_are_recorded_without_their_identity() -> None:
-    """An object without a value of its own must not make equal runs differ."""
+    """An object without a value is recorded by its type, so that equal runs stay equal."""
     assert one_event({"x": object()}).fields == {"value": {"x": "<object>"}}
     assert one_event({"b", "a", "c"}).fields == {"value": ["a", "b", "c"]}
 
 
 def test_string_message_names_the_type() -> None:
-    """A timer has a name and no payload."""
+    """A message that is a string, such as a timer's name, is the type and has no payload."""
     event = one_event("Partition.shrink_isr")
     assert (event.type, event.payload, event.fields) == ("Partition.shrink_isr", None, {})
 
 
 def test_state_change_joins_the_event_being_handled() -> None:
-    """A delta is reversible: it has the old and the new value."""
+    """A state change is added to its event with the old and the new value."""
     recorder = Recorder()
     seq = recorder.event(0, "deliver", "broker-1", "b", fetch(0), 1, None)
     recorder.event(0, "send", "broker-1", "b", fetch(1), 2, seq)
@@ -162,7 +162,7 @@ def test_state_change_joins_the_event_being_handled() -> None:
 
 
 def test_late_state_change_becomes_an_event_of_its_own() -> None:
-    """When the event is packed already, the change is not lost."""
+    """A state change after its event was packed becomes an event of its own."""
     recorder = record_fetches(Recorder(), 1000)
     recorder.state(3, "broker-1/orders-0/hw", 3, 4)
     event = recorder.events[-1]
@@ -171,13 +171,13 @@ def test_late_state_change_becomes_an_event_of_its_own() -> None:
 
 
 def test_state_change_of_no_event_is_refused() -> None:
-    """Whoever records a change must be handling a recorded event."""
+    """A state change of an event that is not recorded is refused."""
     with pytest.raises(UsageError, match=r"broker-1/hw for event #5, which is not recorded"):
         Recorder().state(5, "broker-1/hw", 0, 1)
 
 
 def test_fingerprint_ignores_when_it_is_asked() -> None:
-    """Asking in mid-run cuts nothing and changes nothing."""
+    """Reading the fingerprint in mid-run changes neither fingerprint nor chunks."""
     one, other = Recorder(), Recorder()
     for number in range(2500):
         for recorder in (one, other):
@@ -192,14 +192,14 @@ def test_fingerprint_ignores_when_it_is_asked() -> None:
 
 
 def test_fingerprint_sees_payloads_and_the_outline_does_not() -> None:
-    """The full fingerprint covers contents; the outline only the order of events."""
+    """The fingerprint covers payloads; the outline covers only the order of events."""
     one, other = record_fetches(Recorder(), 50), record_fetches(Recorder(), 50, changed=7)
     assert one.fingerprint() != other.fingerprint()
     assert one.outline() == other.outline()
 
 
 def test_fingerprint_sees_a_renamed_actor() -> None:
-    """Strings count by their text, not by their number."""
+    """The fingerprint covers the text of actors' names, not their numbers."""
     one, other = Recorder(), Recorder()
     one.event(0, "spawn", "broker-1", None, None, None, None)
     other.event(0, "spawn", "broker-2", None, None, None, None)
@@ -208,7 +208,7 @@ def test_fingerprint_sees_a_renamed_actor() -> None:
 
 
 def test_cheap_sink_gives_the_outline_of_the_recorder() -> None:
-    """A run of a batch is recognised in a trace of the same run."""
+    """``Fingerprint`` gives the outline of a recorder, so a batch's run can be found in a trace."""
     cheap, full = Fingerprint(), Recorder()
     record_failover(full)
     for event in full.events:
@@ -221,7 +221,7 @@ def test_cheap_sink_gives_the_outline_of_the_recorder() -> None:
 
 
 def test_cheap_sink_does_not_depend_on_its_buffer() -> None:
-    """More events than are packed at once, asked in between."""
+    """``Fingerprint`` does not depend on when its buffer is packed or read."""
     one, other = Fingerprint(), Fingerprint()
     for number in range(10_000):
         one.event(number, "send", "a", "b", "x", number, None)
@@ -254,7 +254,7 @@ def test_fingerprint_is_the_same_under_any_hash_seed() -> None:
 
 
 def test_ring_keeps_the_last_events_and_the_whole_fingerprint() -> None:
-    """``keep`` bounds memory, in whole chunks."""
+    """A recorder with ``keep`` keeps the last events in whole chunks."""
     ring, whole = record_fetches(Recorder(keep=1500), 5000), record_fetches(Recorder(), 5000)
     trace = ring.trace()
     assert trace.last_seq == 4999
@@ -263,7 +263,7 @@ def test_ring_keeps_the_last_events_and_the_whole_fingerprint() -> None:
 
 
 def test_ring_can_be_saved_and_read(tmp_path: Path) -> None:
-    """The saved part brings along the tables of what was dropped, and says it is a part."""
+    """A saved ring is readable without the dropped events, and its header names the part."""
     ring = record_fetches(Recorder(keep=1500), 5000)
     ring.save(tmp_path / "ring.fktrace", header())
     with TraceReader(tmp_path / "ring.fktrace") as trace:
@@ -273,7 +273,7 @@ def test_ring_can_be_saved_and_read(tmp_path: Path) -> None:
 
 
 def test_saving_in_mid_run_keeps_recording(tmp_path: Path) -> None:
-    """A saved file ends where the run was; the recorder goes on."""
+    """A file saved in mid-run ends at that event, and recording continues."""
     recorder = record_fetches(Recorder(), 1500)
     recorder.save(tmp_path / "a.fktrace", header())
     recorder.event(99999, "note", "a", None, None, None, None, "more")
@@ -284,7 +284,7 @@ def test_saving_in_mid_run_keeps_recording(tmp_path: Path) -> None:
 
 
 def test_writer_and_memory_give_the_same_file(tmp_path: Path) -> None:
-    """Whether chunks go to the file as they fill or are saved at the end: the same bytes."""
+    """A file written while recording equals a file saved at the end, byte for byte."""
     streaming = Recorder(
         TraceWriter(tmp_path / "a.fktrace", {**header(), "record_bytes_limit": 64})
     )
@@ -307,7 +307,7 @@ def test_large_events_make_small_chunks() -> None:
 
 
 def test_locked_recorder_takes_events_from_threads() -> None:
-    """No event of any thread is lost, and seqs stay dense."""
+    """No thread's events are lost, and event numbers stay consecutive."""
     from threading import Thread
 
     recorder = LockedRecorder()
@@ -325,7 +325,7 @@ def test_locked_recorder_takes_events_from_threads() -> None:
 
 
 def test_events_are_a_sequence() -> None:
-    """Positions, negative positions, slices and bounds work as for a list."""
+    """Indexes, negative indexes, slices and bounds of events work as for a list."""
     events = record_fetches(Recorder(), 1200).events
     assert events[-1].seq == 1199
     assert [event.seq for event in events[998:1002]] == [998, 999, 1000, 1001]
@@ -334,7 +334,7 @@ def test_events_are_a_sequence() -> None:
 
 
 def test_scribe_numbers_messages() -> None:
-    """Send and delivery of one message share its id."""
+    """Sending and delivery of a message share its id."""
     recorder = Recorder()
     Scribe(recorder).message(0, "a", "b", fetch(0))
     assert [event.message_id for event in recorder.events] == [1, 1]

@@ -1,4 +1,4 @@
-"""The story tells what was thrown away, who leads again, groups, topics, and each error once."""
+"""Stories of lost records, returning leaders, groups and topics, with repeated errors merged."""
 
 from __future__ import annotations
 
@@ -26,8 +26,7 @@ def produce_slowly(simulation: Simulation, count: int, every_ms: int, acks: int)
 
 @pytest.mark.parametrize("kafka_version", ["0.10", "1.1", "2.8", "3.9"])
 def test_acknowledged_records_that_a_leader_loses_are_told(kafka_version: str) -> None:
-    """acks=1 and slow followers: the leader dies with records that it alone has, and cuts them
-    when it is back."""
+    """With acks=1 a returning leader truncates records that its followers had not copied."""
     with Simulation(
         3, seed=1, kafka_version=kafka_version, config={"zookeeper.session.timeout.ms": 6000}
     ) as simulation:
@@ -49,8 +48,7 @@ def test_acknowledged_records_that_a_leader_loses_are_told(kafka_version: str) -
 
 
 def test_a_leader_that_comes_back_is_told() -> None:
-    """The only broker dies and is back before its session expires: its controller reads from
-    ZooKeeper that it led."""
+    """A leader that restarts before its session expires is reported as leading again."""
     with Simulation(1, seed=1) as simulation:
         simulation.create_topic("t", 1, 1)
         simulation.broker(1).kill()
@@ -90,7 +88,7 @@ def test_topics_and_groups_are_told() -> None:
 
 @pytest.mark.parametrize("zookeepers", [1, 3])
 def test_a_zookeeper_server_that_is_off_has_deleted_nothing(zookeepers: int) -> None:
-    """It forgets its tree and reads it again: that is no news of any topic."""
+    """A ZooKeeper server that restarts and loads its tree again reports no topic as deleted."""
     with Simulation(1, seed=2, zookeepers=zookeepers) as simulation:
         simulation.create_topic("t", 1, 1)
         simulation.run_for(2000)
@@ -103,7 +101,7 @@ def test_a_zookeeper_server_that_is_off_has_deleted_nothing(zookeepers: int) -> 
 
 
 def test_a_zookeeper_server_that_lags_behind_tells_nothing_twice() -> None:
-    """One is off, another one cut off, while topics come and go, under the same names, too."""
+    """Servers that catch up report no topic twice, even if topics were recreated meanwhile."""
     with Simulation(1, seed=2, zookeepers=3) as simulation:
         simulation.create_topic("a", 1, 1)
         simulation.run_for(2000)
@@ -137,7 +135,7 @@ def test_a_zookeeper_server_that_lags_behind_tells_nothing_twice() -> None:
 
 
 def test_records_that_are_deleted_on_purpose_are_told() -> None:
-    """By a client, and by retention; once, not by each replica."""
+    """Deletion by a client and by retention is reported once, not for each replica."""
     config = {"log.retention.check.interval.ms": 5000}
     with Simulation(2, seed=1, config=config) as simulation:
         settings = {"retention.ms": 10_000, "segment.ms": 1000}
@@ -154,7 +152,7 @@ def test_records_that_are_deleted_on_purpose_are_told() -> None:
 
 
 def test_a_replica_that_is_moved_away_and_comes_back_has_lost_nothing() -> None:
-    """Its log was deleted, which is told; that it begins anew is no loss."""
+    """A replica moved away and back is reported as deleted, and its empty log as no loss."""
     with Simulation(3, seed=2) as simulation:
         simulation.create_topic("t", assignment={0: [1, 2]})
         simulation.produce("t", b"v")
@@ -181,7 +179,7 @@ def test_a_deleted_topic_is_told_without_each_of_its_replicas() -> None:
 
 
 def test_a_group_of_the_consumer_protocol_is_told() -> None:
-    """Its generation is its epoch; it rebalances while a member has still to give something up."""
+    """A group's generation is its epoch; it rebalances until members gave up their partitions."""
     config = {"group.coordinator.rebalance.protocols": "classic,consumer"}
 
     def heartbeat(member: str, epoch: int) -> ConsumerGroupHeartbeatRequest:
@@ -190,7 +188,7 @@ def test_a_group_of_the_consumer_protocol_is_told() -> None:
         )
 
     with Simulation(1, seed=2, config=config, topics={"t": 2}) as simulation:
-        simulation.group_consumer("other", ["t"])  # it has the coordinator's topic made
+        simulation.group_consumer("other", ["t"])  # it makes the coordinator create its topic
         simulation.run_for(5000)
         for member, epoch in (("a", 0), ("b", 0), ("b", -1), ("a", -1)):
             simulation.ask(1, heartbeat(member, epoch))
@@ -203,7 +201,7 @@ def test_a_group_of_the_consumer_protocol_is_told() -> None:
 
 @pytest.mark.parametrize("way", ["kill", "shutdown"])
 def test_a_group_goes_on_at_another_broker(way: str) -> None:
-    """It is not gone when its coordinator dies, or gives the leadership away."""
+    """A group moves to a new coordinator when its coordinator dies or shuts down."""
     config = {"zookeeper.session.timeout.ms": 6000, "offsets.topic.num.partitions": 1}
     with Simulation(2, seed=2, config=config, topics={"t": 1}) as simulation:
         simulation.group_consumer("g", ["t"])
@@ -222,7 +220,7 @@ def test_a_group_goes_on_at_another_broker(way: str) -> None:
 
 
 def test_nobody_waits_who_has_his_answer() -> None:
-    """Requests of whoever tells nothing of himself end with their answers."""
+    """A request of a client that records no operations ends with its response."""
     with Simulation(3, seed=2, topics={"t": 1}) as simulation:
         for number in range(3):
             simulation.produce("t", b"%d" % number)
@@ -263,7 +261,7 @@ def test_an_unclean_leader_is_told_as_such() -> None:
 
 
 def test_a_transaction_that_is_aborted_is_told() -> None:
-    """Nobody reads its records, whether the application or its timeout ended it."""
+    """An aborted transaction is reported, whether by the application or by its timeout."""
     with Simulation(1, seed=2, topics={"t": 1}) as simulation:
         application = simulation.transactional_producer(
             "app", name="app", transaction_timeout_ms=3000
@@ -275,7 +273,7 @@ def test_a_transaction_that_is_aborted_is_told() -> None:
 
 
 def test_what_is_waited_for_at_the_end_has_lasted_until_the_trace_ends() -> None:
-    """Also where the last that happens is nothing that a story tells of."""
+    """An outage that is open at the end lasts until the trace's last event of any kind."""
     recorder = Recorder()
     recorder.event(0, "send", "client", "broker-1", produce(), 1, None)
     recorder.event(9_000_000, "timer_fire", "broker-1", None, "Upkeep", None, None)

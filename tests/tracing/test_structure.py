@@ -1,4 +1,4 @@
-"""``diff --structure``: runs that did the same, whatever ids were drawn and when."""
+"""``diff --structure``: comparison of what runs did, regardless of times and random ids."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def recorded(*, late: int = 0, first_message: int = 1, offset: int = 5, data: by
 
 
 def test_times_and_numbers_do_not_count() -> None:
-    """Another time, other message numbers, other record bytes of the same length."""
+    """Times, message numbers and record contents of equal length do not differ in structure."""
     assert (
         compare_structure(recorded(), recorded(late=70, first_message=9, data=b"y")).differences
         == []
@@ -38,7 +38,7 @@ def test_times_and_numbers_do_not_count() -> None:
 
 
 def test_stories_of_two_seeds_have_one_structure() -> None:
-    """Sessions, cluster and topics have other ids; the fingerprints differ, the structure not."""
+    """Runs of two seeds have different ids and fingerprints but the same structure."""
     traces = []
     for seed in (0, 1):
         recorder = Recorder()
@@ -50,7 +50,7 @@ def test_stories_of_two_seeds_have_one_structure() -> None:
 
 
 def test_what_happened_counts() -> None:
-    """Only the actor that did something else is told, with both events."""
+    """Only the actor that behaved differently is reported, with both events."""
     (difference,) = compare_structure(recorded(), recorded(offset=6)).differences
     assert difference.actor == "broker-1"
     assert difference.left is not None
@@ -59,7 +59,7 @@ def test_what_happened_counts() -> None:
 
 
 def test_the_order_of_what_is_concurrent_does_not_count() -> None:
-    """Each actor's events are compared among themselves; one that does more is told."""
+    """Events are compared per actor, so that the order of concurrent events does not matter."""
     recorders = [Recorder(), Recorder()]
     for recorder, actors in zip(recorders, ("ab", "ba"), strict=True):
         for number, actor in enumerate(actors):
@@ -71,7 +71,7 @@ def test_the_order_of_what_is_concurrent_does_not_count() -> None:
 
 
 def long_run(*, is_killed: bool) -> Trace:
-    """A minute and a half under load, with or without the crash of a broker and its return."""
+    """Record 90 s under load, with or without a broker's crash and return."""
     topics = {"orders": {"assignment": {0: [1, 2, 3], 1: [2, 3, 1], 2: [3, 1, 2]}}}
     config = {"zookeeper.session.timeout.ms": 6000, "leader.imbalance.check.interval.seconds": 5}
     with Simulation(3, seed=1, topics=topics, config=config) as s:
@@ -94,7 +94,7 @@ def with_and_without() -> StructuralComparison:
 
 
 def test_a_run_with_a_fault_beside_one_without(with_and_without: StructuralComparison) -> None:
-    """What turned only one of them: the crash, what followed from it, and the return."""
+    """Differences to a run without fault are the crash, its effects and the return."""
     assert with_and_without.only_left == []
     told = [(event.kind, event.actor) for event in with_and_without.only_right]
     assert told[0] == ("crash", "broker-2")
@@ -109,8 +109,7 @@ def test_a_run_with_a_fault_beside_one_without(with_and_without: StructuralCompa
 
 
 def test_runs_go_together_again_after_the_fault(with_and_without: StructuralComparison) -> None:
-    """Once the leaders are where they were, what the brokers do belongs together, though epochs and
-    offsets differ from then on."""
+    """Runs align again after the fault, although epochs and offsets still differ."""
     assert with_and_without.shared > 0.7 * with_and_without.events[0]
     lanes = {lane.actor: lane for lane in with_and_without.differences}
     for actor in ("broker-2", "broker-3", "fetcher-2-from-1"):
@@ -121,7 +120,7 @@ def test_runs_go_together_again_after_the_fault(with_and_without: StructuralComp
 
 @pytest.mark.slow
 def test_memory_grows_with_the_number_of_events() -> None:
-    """A few numbers an event are kept, no texts."""
+    """The comparison keeps a few numbers per event and no text."""
 
     def peak(events: int) -> int:
         traces = []
@@ -132,7 +131,7 @@ def test_memory_grows_with_the_number_of_events() -> None:
                 recorder.event(number, "send", "broker-1", "client", reply, number, None)
             traces.append(recorder.trace())
         for trace in traces:
-            assert sum(1 for _ in trace.events()) == events  # they keep what they have read
+            assert sum(1 for _ in trace.events()) == events  # they cache what they have read
         tracemalloc.start()
         compare_structure(traces[0], traces[1])
         _, most = tracemalloc.get_traced_memory()

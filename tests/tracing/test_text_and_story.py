@@ -1,4 +1,4 @@
-"""What people read: the line of an event, and the story of a failover."""
+"""Text for people: the line of an event, and the story of a failover."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ GOLDEN = Path(__file__).parent / "golden" / "failover.txt"
 
 
 def test_golden_lines() -> None:
-    """Fixed columns, one line per event; FAKEKAFKA_REWRITE=1 writes the file anew."""
+    """Lines of events match the golden file; FAKEKAFKA_REWRITE=1 writes it anew."""
     text = "".join(f"{format_event(event)}\n" for event in record_failover(Recorder()).events)
     if os.environ.get("FAKEKAFKA_REWRITE") == "1":
         GOLDEN.write_text(text, encoding="utf-8")
@@ -35,7 +35,7 @@ def test_golden_lines() -> None:
 
 
 def test_every_event_is_one_line_of_columns() -> None:
-    """Columns stand at the same place in every line."""
+    """Every event is one line with columns at fixed places."""
     for event in record_failover(Recorder()).events:
         line = format_event(event)
         assert "\n" not in line
@@ -45,7 +45,7 @@ def test_every_event_is_one_line_of_columns() -> None:
 
 
 def test_verbosity_adds_payload_and_deltas() -> None:
-    """-v shows every field, -vv the state changes too."""
+    """``-v`` adds every field of an event, ``-vv`` the state changes too."""
     recorder = Recorder()
     seq = recorder.event(0, "deliver", "broker-1", "b", fetch(5), 1, None)
     recorder.state(seq, "broker-1/orders-0/hw", 3, 4)
@@ -57,7 +57,7 @@ def test_verbosity_adds_payload_and_deltas() -> None:
 
 
 def test_line_says_no_leader_and_error() -> None:
-    """Minus one is left out, except where it says that nobody leads."""
+    """A field of -1 is left out, except where it means that there is no leader."""
     recorder = Recorder()
     recorder.event(0, "send", "c", "b", leader_and_isr(-1, 3, (2,)), 1, None)
     recorder.event(0, "send", "b", "p", acknowledge(-1, ErrorCode.NOT_LEADER_OR_FOLLOWER), 2, None)
@@ -67,14 +67,14 @@ def test_line_says_no_leader_and_error() -> None:
 
 
 def test_records_are_shown_by_size() -> None:
-    """Nobody reads record bytes on a line."""
+    """Records are shown by their size."""
     recorder = Recorder()
     recorder.event(0, "send", "p", "b", produce(b"z" * 5000), 1, None)
     assert "acks=-1 orders-0(records=5000B)" in format_event(recorder.events[0])
 
 
 def test_many_partitions_are_counted() -> None:
-    """A request about a thousand partitions stays one line, and so does their news."""
+    """A request about many partitions is one line with their number, and so are its changes."""
     states = tuple(
         LeaderAndIsrPartitionState("orders", number, 1, 1, 0, (1,), 0, (1,))
         for number in range(1000)
@@ -91,7 +91,7 @@ def test_many_partitions_are_counted() -> None:
 
 
 def test_story_of_a_failover() -> None:
-    """Who died, who noticed, who was elected, how long nobody could write, who came back."""
+    """A failover's story has the crash, the election, the unavailable time and the return."""
     lines = read_story(record_failover(Recorder()).events).lines
     assert lines == [
         (1.0, "broker-3 is the controller, epoch 1"),
@@ -119,7 +119,7 @@ def test_story_of_a_failover() -> None:
 
 
 def test_failover_as_numbers() -> None:
-    """The same findings for tables."""
+    """A failover's findings are available as numbers for tables."""
     story = read_story(record_failover(Recorder()).events)
     (crash,) = story.crashes
     assert crash.broker == 1
@@ -137,7 +137,7 @@ def test_failover_as_numbers() -> None:
 
 
 def test_acknowledgement_on_its_way_counts_as_before() -> None:
-    """What the dead broker had answered still arrives; the outage begins then."""
+    """An acknowledgement that the dead broker had sent counts, and the outage begins after it."""
     recorder = Recorder()
     scribe = Scribe(recorder)
     scribe.decide(0, "broker-1", (1, 0, (1, 2)))
@@ -152,7 +152,7 @@ def test_acknowledgement_on_its_way_counts_as_before() -> None:
 
 
 def test_story_of_a_recording_that_began_in_mid_run() -> None:
-    """What the first election decided is in the old values of the next one."""
+    """In a recording that began in mid-run, the first leader is the next election's old value."""
     recorder = Recorder()
     scribe = Scribe(recorder)
     scribe.message(0, "p", "broker-1", produce())
@@ -168,7 +168,7 @@ def test_story_of_a_recording_that_began_in_mid_run() -> None:
 
 
 def test_lost_leader_is_told() -> None:
-    """A partition without a leader is news; a refused write is not an end of the outage."""
+    """A partition without a leader is reported; a refused write does not end the outage."""
     recorder = Recorder()
     scribe = Scribe(recorder)
     scribe.decide(0, "broker-1", (1, 0, (1,)))
@@ -190,7 +190,7 @@ def test_lost_leader_is_told() -> None:
 
 
 def test_new_controller_and_faults_are_told() -> None:
-    """A higher controller epoch is a new controller; notes carry their text."""
+    """A higher controller epoch is a new controller, and faults are reported with their text."""
     recorder = Recorder()
     scribe = Scribe(recorder)
     scribe.message(0, "controller-3", "broker-1", leader_and_isr(1, 0, (1,)))
@@ -204,7 +204,7 @@ def test_new_controller_and_faults_are_told() -> None:
 
 
 def test_a_story_is_read_without_a_look_for_garbage() -> None:
-    """What is decoded has no cycles; the collector would walk all else that a program holds."""
+    """Reading a story keeps the garbage collector off, as decoded events have no cycles."""
     trace = record_failover(Recorder()).trace()
     collecting: list[bool] = []
 
@@ -221,7 +221,7 @@ def test_a_story_is_read_without_a_look_for_garbage() -> None:
 
 @pytest.mark.parametrize(("count", "shown", "rest"), [(6, 6, 0), (7, 5, 2), (9, 5, 4)])
 def test_equal_news_of_many_partitions_are_summed_up(count: int, shown: int, rest: int) -> None:
-    """Six lines at most: all of them, or five and how many more there are."""
+    """Equal changes of many partitions take at most six lines: all, or five and a count."""
     recorder = Recorder()
     for number in range(count):
         seq = recorder.event(1000, "deliver", "broker-1", "controller-1", fetch(0), number, None)

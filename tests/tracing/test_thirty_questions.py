@@ -1,9 +1,9 @@
-"""Questions about what waited for a time: who waited, for whom, and why it was in vain.
+"""Questions about timeouts: who waited, for whom, and why the wait failed.
 
-The answers to the first 36 and to those behind "a third time" were written down before the tool was
-asked: from the scenario, by reasoning. Those behind "once more" were judged by a person who had
-seen the tool's. ``names`` come one after the other in the chain of causes, the latest first;
-``root`` is in its last line.
+The answers to the first 36 questions and to those behind "a third time" were written down before
+the tool was run, by reasoning from the scenario. Those behind "once more" were judged by a person
+who had seen the tool's. ``names`` come one after the other in the chain of causes, the latest
+first; ``root`` is in its last line.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ LEADER_2 = {"assignment": {0: [2, 3]}}
 LEADER_3 = {"assignment": {0: [3, 2]}}
 LEADER_1 = {"assignment": {0: [1, 2, 3]}}
 PATIENT = {"zookeeper.session.timeout.ms": 90_000}
-"""Sessions outlast what is asked about."""
+"""Configuration in which sessions outlast the faults in question."""
 
 Act = Callable[[Simulation], object]
 
@@ -51,7 +51,7 @@ def recorded(
     zookeepers: int = 1,
     costs: Costs | None = None,
 ) -> Trace:
-    """A run, and what it shows. With one ZooKeeper server broker 1 is the controller."""
+    """Return the trace of a run. With one ZooKeeper server broker 1 is the controller."""
     topics = {} if topic is None else {"t": topic}
     with Simulation(
         brokers,
@@ -67,7 +67,7 @@ def recorded(
 
 
 def shop_meets(fault: Act, for_ms: float = 8000, **settings: Any) -> Act:
-    """A producer whose first record is answered; its second meets a fault of its leader 2."""
+    """Return a run in which a fault of leader 2 precedes the producer's second record."""
 
     def act(simulation: Simulation) -> None:
         chosen = {"acks": 1, "request_timeout_ms": 5000, **settings}
@@ -83,7 +83,7 @@ def shop_meets(fault: Act, for_ms: float = 8000, **settings: Any) -> Act:
 
 
 def held_requests(simulation: Simulation) -> None:
-    """Requests of the shop are kept back."""
+    """Hold all messages of the producer "shop"."""
 
     def from_shop(delivery: Any) -> bool:
         return bool(delivery.sender.name == "shop")
@@ -92,7 +92,7 @@ def held_requests(simulation: Simulation) -> None:
 
 
 def record_100(simulation: Simulation) -> None:
-    """Ninety-nine records are acknowledged; both followers are paused when the hundredth comes."""
+    """Acknowledge 99 records, then pause both followers and send another."""
     shop = simulation.producer("shop", acks="all", request_timeout_ms=9000)
     for _ in range(99):
         shop.produce(("t", 0), b"v")
@@ -104,7 +104,7 @@ def record_100(simulation: Simulation) -> None:
 
 
 def ask_produce(simulation: Simulation, timeout_ms: int) -> None:
-    """A request with its own timeout, whose asker has more patience than the broker."""
+    """Send a produce request with its own timeout, shorter than the client's."""
     partition = ProducePartition(
         TopicPartition("t", 0), build_batch([Record(0, 0, None, b"hundred", ())])
     )
@@ -112,7 +112,7 @@ def ask_produce(simulation: Simulation, timeout_ms: int) -> None:
 
 
 def waits_in_turn(simulation: Simulation) -> None:
-    """The producer waits for its leader as long as that waits for its followers."""
+    """Time out a producer together with its leader, which waits for paused followers."""
     shop = simulation.producer("shop", acks="all", request_timeout_ms=5000)
     shop.produce(("t", 0), b"first")
     simulation.run_for(1000)
@@ -124,7 +124,7 @@ def waits_in_turn(simulation: Simulation) -> None:
 
 
 def patient_deletion(simulation: Simulation) -> None:
-    """Records are deleted while one of three replicas is paused."""
+    """Delete records while one of three replicas is paused."""
     for _ in range(5):
         simulation.produce("t", b"v")
     simulation.broker(3).pause()
@@ -134,7 +134,7 @@ def patient_deletion(simulation: Simulation) -> None:
 
 
 def two_readers(simulation: Simulation) -> None:
-    """Two consumers of an empty partition: the broker's timer answers both, again and again."""
+    """Let two consumers poll an empty partition, both answered by the broker's timer."""
     simulation.consumer([("t", 0)], name="reader-a")
     simulation.run_for(130)
     simulation.consumer([("t", 0)], name="reader-b")
@@ -142,7 +142,7 @@ def two_readers(simulation: Simulation) -> None:
 
 
 def slow_copy(simulation: Simulation) -> None:
-    """Broker 3 copies over a link that takes half a minute; a record is written."""
+    """Let broker 3 copy a record over a link with 30 s of latency."""
     simulation.produce("t", b"v")
     simulation.network.latency(30_000, source=1, target=3)
     simulation.produce("t", b"w", acks=1)
@@ -150,7 +150,7 @@ def slow_copy(simulation: Simulation) -> None:
 
 
 def narrow_copy(simulation: Simulation) -> None:
-    """Broker 3 copies over a link of 100 bytes in a second; a large record is written."""
+    """Let broker 3 copy a large record over a link of 100 bytes per second."""
     simulation.produce("t", b"v")
     simulation.network.bandwidth(0.0001, source=1, target=3)
     simulation.produce("t", b"w" * 50_000, acks=1)
@@ -158,31 +158,31 @@ def narrow_copy(simulation: Simulation) -> None:
 
 
 def slow_session(simulation: Simulation) -> None:
-    """The pings of broker 2 to ZooKeeper take a minute."""
+    """Delay the pings of broker 2 to ZooKeeper by a minute."""
     simulation.run_for(3000)
     simulation.network.latency(60_000, source=2, target="zk-1")
     simulation.run_for(40_000)
 
 
 def lost_session(simulation: Simulation) -> None:
-    """The pings of broker 2 to ZooKeeper are lost."""
+    """Lose the pings of broker 2 to ZooKeeper."""
     simulation.run_for(3000)
     simulation.network.drop(1.0, source=2, target="zk-1")
     simulation.run_for(40_000)
 
 
 def told_while_paused(simulation: Simulation) -> None:
-    """A topic is made that broker 3 shall lead, and broker 3 is paused."""
+    """Create a topic with leader 3 while broker 3 is paused."""
     simulation.run_for(1000)
     simulation.broker(3).pause()
     simulation.run_for(500)
-    simulation.producer("maker", request_timeout_ms=5000)  # others use timers, too
+    simulation.producer("maker", request_timeout_ms=5000)  # a second user of timers
     simulation.zookeeper.create("/brokers/topics/late", '{"version":1,"partitions":{"0":[3,1]}}')
     simulation.run_for(45_000)
 
 
 def paused_leader(simulation: Simulation) -> None:
-    """Follower 3 fetches from leader 2, which is paused for longer than a fetcher waits."""
+    """Pause leader 2 for longer than the fetch timeout of follower 3."""
     simulation.produce("t", b"v")
     simulation.run_for(2000)
     simulation.broker(2).pause()
@@ -190,7 +190,7 @@ def paused_leader(simulation: Simulation) -> None:
 
 
 def killed_leader(simulation: Simulation) -> None:
-    """Leader 2 is killed; its session lasts, so that follower 3 tries again and again."""
+    """Kill leader 2, whose session lasts, so that follower 3 retries."""
     simulation.produce("t", b"v")
     simulation.run_for(2000)
     simulation.broker(2).kill()
@@ -198,7 +198,7 @@ def killed_leader(simulation: Simulation) -> None:
 
 
 def retained(simulation: Simulation) -> None:
-    """The broker starts again, and later deletes a segment that is too old."""
+    """Restart a broker, which later deletes an expired segment."""
     simulation.alter_config("t", {"segment.ms": 1000, "retention.ms": 20_000})
     for _ in range(3):
         simulation.produce("t", b"v")
@@ -212,7 +212,7 @@ def retained(simulation: Simulation) -> None:
 
 
 def group_of_two(fault: Act, for_ms: float, **settings: Any) -> Act:
-    """Two members of a group are stable when something happens."""
+    """Return a run in which a fault meets a stable group of two members."""
 
     def act(simulation: Simulation) -> None:
         for name in ("member-a", "member-b"):
@@ -225,7 +225,7 @@ def group_of_two(fault: Act, for_ms: float, **settings: Any) -> Act:
 
 
 def slow(client: str) -> Act:
-    """What a client sends to any broker takes two minutes."""
+    """Delay everything that a client sends to brokers by two minutes."""
 
     def act(simulation: Simulation) -> None:
         for broker in (1, 2, 3):
@@ -235,13 +235,13 @@ def slow(client: str) -> Act:
 
 
 def missed_rebalance(simulation: Simulation) -> None:
-    """One member is cut off, and another one joins."""
+    """Isolate one member while another joins."""
     simulation.network.isolate("member-b")
     simulation.group_consumer("g", ["t"], name="member-c", rebalance_timeout_ms=6000)
 
 
 def open_transaction(fault: Act, for_ms: float) -> Act:
-    """An application has written in a transaction when something happens."""
+    """Return a run in which a fault meets an open transaction with a record."""
 
     def act(simulation: Simulation) -> None:
         application = simulation.transactional_producer(
@@ -256,7 +256,7 @@ def open_transaction(fault: Act, for_ms: float) -> Act:
 
 
 def made_without_controller(simulation: Simulation) -> None:
-    """The controller dies, somebody makes a topic, another broker becomes the controller."""
+    """Kill the controller, create a topic, and wait for the next controller."""
     simulation.run_for(1000)
     simulation.broker(1).kill()
     simulation.run_for(1000)
@@ -266,7 +266,7 @@ def made_without_controller(simulation: Simulation) -> None:
 
 
 def led_back(simulation: Simulation) -> None:
-    """The preferred leader is killed, another one leads, and it starts again."""
+    """Kill the preferred leader, restart it, and wait until it leads again."""
     simulation.run_for(1000)
     simulation.broker(2).kill()
     simulation.run_until(lambda: simulation.partition("t", 0).leader == 3, 60_000)
@@ -276,7 +276,7 @@ def led_back(simulation: Simulation) -> None:
 
 
 def smaller_isr(for_ms: float, fault: Act | None = None) -> Act:
-    """A follower is paused, after another fault, and its leader tells the controller of the ISR."""
+    """Return a run in which a follower is paused and its leader reports a smaller ISR."""
 
     def act(simulation: Simulation) -> None:
         simulation.produce("t", b"v")
@@ -291,7 +291,7 @@ def smaller_isr(for_ms: float, fault: Act | None = None) -> Act:
 
 
 def lingering(simulation: Simulation) -> None:
-    """A producer that waits for more records before it sends."""
+    """Produce with a linger time."""
     shop = simulation.producer("shop", acks=1, linger_ms=400)
     shop.produce(("t", 0), b"v")
     simulation.run_for(3000)
@@ -300,7 +300,7 @@ def lingering(simulation: Simulation) -> None:
 
 
 def unread_leader(simulation: Simulation) -> None:
-    """A consumer whose leader is paused."""
+    """Pause the leader of a consumer."""
     simulation.produce("t", b"v")
     simulation.consumer([("t", 0)], name="reader", request_timeout_ms=6000)
     simulation.run_for(3000)
@@ -309,20 +309,20 @@ def unread_leader(simulation: Simulation) -> None:
 
 
 def first_member(simulation: Simulation) -> None:
-    """The first rebalance of a group waits for others who might join."""
+    """Wait for a group's first rebalance, which is delayed for further members."""
     simulation.group_consumer("g", ["t"], name="member-a")
     simulation.run_for(8000)
 
 
 def lost_quorum(simulation: Simulation) -> None:
-    """The server that leads ZooKeeper is cut off from the others."""
+    """Isolate the leader of the ZooKeeper ensemble."""
     simulation.run_for(3000)
     simulation.network.isolate("zk-3")
     simulation.run_for(60_000)
 
 
 def asked_in_vain(simulation: Simulation) -> None:
-    """An administrator asks a broker that is paused."""
+    """Send an administrative request to a paused broker."""
     simulation.run_for(1000)
     simulation.broker(3).pause()
     simulation.run_for(1000)
@@ -331,7 +331,7 @@ def asked_in_vain(simulation: Simulation) -> None:
 
 
 def died_while_asked(simulation: Simulation) -> None:
-    """The leader does not answer, and is killed before the producer's patience ends."""
+    """Kill a leader that does not answer, before the producer's request times out."""
     shop = simulation.producer("shop", acks=1)
     shop.produce(("t", 0), b"a")
     simulation.run_for(1000)
@@ -344,21 +344,21 @@ def died_while_asked(simulation: Simulation) -> None:
 
 
 def lost_server(simulation: Simulation) -> None:
-    """The ZooKeeper server that serves the controller is killed."""
+    """Kill the ZooKeeper server of the controller's session."""
     simulation.run_for(3000)
     simulation.zookeeper.server(1).kill()
     simulation.run_for(5000)
 
 
 def isolated_server(simulation: Simulation) -> None:
-    """The server that leads ZooKeeper is cut off, and the others are watched for a while."""
+    """Isolate the leader of the ZooKeeper ensemble and observe the others."""
     simulation.run_for(3000)
     simulation.network.isolate("zk-3")
     simulation.run_for(30_000)
 
 
 def sent_to_the_dead(simulation: Simulation) -> None:
-    """A record is sent to a leader that is dead already, and has no successor."""
+    """Send a record to a dead leader without successor."""
     shop = simulation.producer("shop", acks=1)
     shop.produce(("t", 0), b"a")
     simulation.run_for(1000)
@@ -369,7 +369,7 @@ def sent_to_the_dead(simulation: Simulation) -> None:
 
 
 def read_from_the_dead(simulation: Simulation) -> None:
-    """A consumer's leader is killed, and its session lasts."""
+    """Kill a consumer's leader, whose session lasts."""
     simulation.produce("t", b"v")
     simulation.consumer([("t", 0)], name="reader")
     simulation.run_for(2000)
@@ -378,13 +378,13 @@ def read_from_the_dead(simulation: Simulation) -> None:
 
 
 def first_record(simulation: Simulation) -> None:
-    """The first idempotent producer of a broker, which has no block of producer ids yet."""
+    """Start the first idempotent producer on a broker without a block of producer ids."""
     simulation.producer("shop").produce(("t", 0), b"a")
     simulation.run_for(3000)
 
 
 def delayed_by_hand(simulation: Simulation) -> None:
-    """A user lets the broker's answer come later."""
+    """Delay a broker's response by an injection."""
     shop = simulation.producer("shop", acks=1)
     shop.produce(("t", 0), b"a")
     simulation.run_for(1000)
@@ -394,7 +394,7 @@ def delayed_by_hand(simulation: Simulation) -> None:
 
 
 def nobody_syncs(simulation: Simulation) -> None:
-    """Both members are cut off between joining and asking for their assignment."""
+    """Isolate both members between joining and SyncGroup."""
     for name in ("member-a", "member-b"):
         simulation.group_consumer("g", ["t"], name=name, rebalance_timeout_ms=6000)
     simulation.run_for(1500)
@@ -405,7 +405,7 @@ def nobody_syncs(simulation: Simulation) -> None:
 
 
 def left_alone(simulation: Simulation) -> None:
-    """The only member is cut off; what it committed is kept for a minute."""
+    """Isolate a group's only member, whose offsets expire after a minute."""
     simulation.group_consumer("g", ["t"], name="member-a")
     simulation.run_for(8000)
     simulation.produce("t", b"a")
@@ -415,7 +415,7 @@ def left_alone(simulation: Simulation) -> None:
 
 
 def newer_group(simulation: Simulation) -> None:
-    """One of two members of a group of the consumer protocol is cut off."""
+    """Isolate one of two members of a consumer-protocol group."""
     for name in ("member-a", "member-b"):
         simulation.group_consumer("g", ["t"], name=name, group_protocol="consumer")
     simulation.run_for(9000)
@@ -424,14 +424,14 @@ def newer_group(simulation: Simulation) -> None:
 
 
 def committed_once(simulation: Simulation) -> None:
-    """An application commits a transaction and is not heard of for minutes."""
+    """Commit a transaction and keep the application idle for minutes."""
     application = simulation.transactional_producer("app", name="app")
     application.start_task(write_in_transaction(application, ("t", 0), b"a", commit=True))
     simulation.run_for(210_000)
 
 
 def shut_down_in_vain(simulation: Simulation) -> None:
-    """A broker shuts down while the controller is paused."""
+    """Shut a broker down while the controller is paused."""
     simulation.run_for(1000)
     simulation.broker(1).pause()
     simulation.run_for(100)
@@ -440,7 +440,7 @@ def shut_down_in_vain(simulation: Simulation) -> None:
 
 
 def created_where_nobody_is(simulation: Simulation) -> None:
-    """A topic is made whose only replica shall be on a broker that is dead."""
+    """Create a topic whose only replica is on a dead broker."""
     simulation.broker(3).kill()
     simulation.run_for(30_000)
     topic = NewTopic("lonely", -1, -1, ((0, (3,)),))
@@ -448,7 +448,7 @@ def created_where_nobody_is(simulation: Simulation) -> None:
 
 
 def id_not_used(simulation: Simulation) -> None:
-    """A member was given its id and never comes back, while a third one wants to join."""
+    """Hold the join of a member that was given its id, while a third member joins."""
     simulation.group_consumer("g", ["t"], name="member-a")
     simulation.run_for(12_000)
 
@@ -468,7 +468,7 @@ def id_not_used(simulation: Simulation) -> None:
 
 
 def never_known(simulation: Simulation) -> None:
-    """A producer is cut off from the beginning: it never learns of the partition."""
+    """Isolate a producer from the beginning, so that it never gets metadata."""
     shop = simulation.producer("shop", max_block_ms=3000)
     simulation.network.isolate("shop")
     shop.produce(("t", 0), b"v")
@@ -476,7 +476,7 @@ def never_known(simulation: Simulation) -> None:
 
 
 def election_without(sender: str, *kept: str) -> Act:
-    """The server that led ZooKeeper is killed; some messages of one of the others are held."""
+    """Return a run that kills the ZooKeeper leader while another server's messages are held."""
 
     def act(simulation: Simulation) -> None:
         simulation.run_for(3000)
@@ -492,7 +492,7 @@ def election_without(sender: str, *kept: str) -> Act:
 
 
 def token_runs_out(simulation: Simulation) -> None:
-    """A delegation token is made and renewed by nobody."""
+    """Create a delegation token that is never renewed."""
     broker = simulation.processes[2].broker
     assert broker is not None
     request = CreateDelegationTokenRequest(())
@@ -501,7 +501,7 @@ def token_runs_out(simulation: Simulation) -> None:
 
 
 def busy_link(simulation: Simulation) -> None:
-    """A record waits until the one before it has left the client's narrow link."""
+    """Send a record behind a large one over the client's narrow link."""
     shop = simulation.producer("shop", acks=1)
     shop.produce(("t", 0), b"v")
     simulation.run_for(2000)
@@ -512,7 +512,7 @@ def busy_link(simulation: Simulation) -> None:
 
 @dataclass(frozen=True)
 class Question:
-    """What is asked, in which run, at which event, and what the answer must say."""
+    """A question about an event of a run, and what the answer must contain."""
 
     text: str
     act: Act
@@ -521,7 +521,7 @@ class Question:
     root: str
     options: Mapping[str, Any] | None = None
     never: tuple[str, ...] = ()
-    """What has nothing to do with it, and is in no line."""
+    """Texts that are unrelated and must not appear in the answer."""
 
 
 AT_RETRY = "kind == client_retry"
@@ -1091,7 +1091,9 @@ def _trace_of(number: int) -> Trace:
 
 @pytest.mark.parametrize("number", range(len(QUESTIONS)), ids=[q.text for q in QUESTIONS])
 def test_the_answer_names_who_waited_for_whom_and_why(number: int) -> None:
-    """In order, in few lines, each before the one above it, and nothing that is not part of it."""
+    """An answer has the expected causes in order, in few lines, each earlier than the line above,
+    and nothing unrelated.
+    """
     question = QUESTIONS[number]
     chain = _trace_of(number).why(question.at)
     told = "\n".join(format_event(event) for event in chain)
@@ -1108,7 +1110,7 @@ def test_the_answer_names_who_waited_for_whom_and_why(number: int) -> None:
 
 
 def test_thirty_are_asked() -> None:
-    """Each once."""
+    """Every question is asked only once."""
     assert len({question.text for question in QUESTIONS}) == len(QUESTIONS) >= 30
 
 
@@ -1156,7 +1158,7 @@ ASKED = {
     "ZooKeeperClient._heartbeat": "Why did the ZooKeeper client send a ping?",
     "ZooKeeperIsrManager._maybe_publish": "Why was the controller told of the smaller ISR",
 }
-"""Timer to the beginning of the question in whose run it fires, and of which it decides."""
+"""Start of the question's text per timer that fires in its run and decides it."""
 NOT_ASKED = {
     "ChangeNotifications._run": "waits for nothing: the queue goes on after what is handled",
     "ClosedLoop.answered": "of the load of a scenario",
@@ -1183,7 +1185,7 @@ NOT_ASKED = {
     "ZooKeeperClient._ask_to_connect": "the next try of ZooKeeperClient._connect",
     "ZooKeeperClient.close": "the patience of a broker that starts without ZooKeeper, and ends",
 }
-"""Timer to the reason why nobody asks of it."""
+"""Reason per timer that needs no question."""
 SET_OTHERWISE = {
     "SessionNode.peer_lost",  # Node.peer_lost of a node with a ZooKeeper session
     "DelayedFetch",  # an entry of the timing wheel, as the next
@@ -1192,7 +1194,7 @@ SET_OTHERWISE = {
     "Group.member_id_ended",
     "Group.session_ended",
     "Group.syncing_ended",
-    "TransactionCoordinator.abort_timed_out",  # served by one look, as the next
+    "TransactionCoordinator.abort_timed_out",  # served by one scan, as the next
     "TransactionStateManager.expire",
     "Load._send_later",  # set by a test
     "ZooKeeperActor.peer_lost",
@@ -1231,13 +1233,12 @@ LIVE_ONLY = {
     "causes.py",
     "node.py",
 }
-"""The runtimes and the ways to them, which hand on what they are given, and what has no trace."""
+"""Files of the runtimes, which pass on the timers they are given, and those without a trace."""
 
 
 def timers_set_in(tree: ast.Module) -> Iterator[str]:
-    """The names under which a recorded run shows the timers that a file sets.
-
-    What is set for no node is no event: it only lets what is under way arrive later.
+    """Return the names, as a recorded run shows them, of the timers that a file sets. A timer of no
+    node is no event: it only delays the delivery of something under way.
     """
 
     def walk(node: ast.AST, within: tuple[str, ...]) -> Iterator[str]:
@@ -1270,7 +1271,7 @@ def timers_set_in(tree: ast.Module) -> Iterator[str]:
 
 
 def test_every_timer_of_the_project_is_asked_about_or_named_with_a_reason() -> None:
-    """As the source sets them, whether or not one fires in some run."""
+    """Every timer in the source has a question or a reason why it needs none."""
     root = Path(fakekafka.__file__).parent
     rooms = ("actors", "coordinators", "election", "protocol", "replication", "statemachines")
     found: dict[str, str] = {}
@@ -1291,7 +1292,7 @@ def fired_in(trace: Trace) -> set[str]:
 @pytest.mark.slow
 @pytest.mark.timeout(240)
 def test_there_is_a_question_over_every_timer_that_fires() -> None:
-    """In the runs of the questions and in some random histories; others are not seen."""
+    """Every timer that fires in the questions' runs or in random histories is accounted for."""
     fired = {question.text: fired_in(_trace_of(n)) for n, question in enumerate(QUESTIONS)}
     seen = set().union(*fired.values())
     for version, seed in (("3.9", 4), ("3.9", 5), ("2.8", 2), ("1.1", 1), ("0.10", 3)):

@@ -1,4 +1,4 @@
-"""The file: frames, index, damage, slices."""
+"""The trace file: frames, index, damage and slices."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from fakekafka.tracing.verify import refusal
 
 @pytest.mark.parametrize("codec", ["raw", "zlib", "zstd"])
 def test_what_was_written_is_read(tmp_path: Path, codec: str) -> None:
-    """Every codec gives the same events and fingerprint."""
+    """A written file reads back with equal events and fingerprint, with every codec."""
     recorder = Recorder(TraceWriter(tmp_path / "a.fktrace", header(), codec=codec))
     record_fetches(recorder, 2345)
     recorder.close()
@@ -49,7 +49,7 @@ def test_what_was_written_is_read(tmp_path: Path, codec: str) -> None:
 
 
 def test_file_begins_and_ends_as_specified(tmp_path: Path) -> None:
-    """Magic, frames, trailer with index offset and digest."""
+    """A file is magic, frames and a trailer with index offset and digest."""
     recorder = write_failover(tmp_path / "a.fktrace")
     data = (tmp_path / "a.fktrace").read_bytes()
     assert data.startswith(MAGIC)
@@ -64,7 +64,7 @@ def test_file_begins_and_ends_as_specified(tmp_path: Path) -> None:
 
 
 def test_a_damaged_fingerprint_is_told_and_believed_by_nobody(tmp_path: Path) -> None:
-    """The events are all there; what they are compared with is not."""
+    """A damaged fingerprint is reported; the events are readable but cannot be verified."""
     path = tmp_path / "a.fktrace"
     recorder = write_failover(path)
     for place in (1, 5, 20, 39):
@@ -78,7 +78,7 @@ def test_a_damaged_fingerprint_is_told_and_believed_by_nobody(tmp_path: Path) ->
 
 
 def test_a_file_of_an_earlier_release_ends_without_a_checksum(tmp_path: Path) -> None:
-    """It is read as before, whole and with its fingerprint."""
+    """A file of an earlier release, without the trailer's checksum, is read whole."""
     path = tmp_path / "a.fktrace"
     recorder = write_failover(path)
     data = path.read_bytes()
@@ -92,7 +92,7 @@ def test_a_file_of_an_earlier_release_ends_without_a_checksum(tmp_path: Path) ->
 @pytest.mark.parametrize("codec", ["zlib", "zstd"])
 @pytest.mark.parametrize("size", [50, 100_000, 20_000_000])
 def test_what_grows_too_much_is_stored_as_it_is(codec: str, size: int) -> None:
-    """So whatever a run writes can be read: a record of zeros, kept whole."""
+    """A chunk that would expand too much is stored uncompressed, so that it stays readable."""
     frame = encode_frame(CHUNK_FRAME, bytes(size), CODECS[codec])
     assert decode_frame(frame, 0, "a").body == bytes(size)
     mixed = bytes(size) + bytes(range(256)) * (size // 4000)
@@ -100,14 +100,14 @@ def test_what_grows_too_much_is_stored_as_it_is(codec: str, size: int) -> None:
 
 
 def test_interesting_events_are_indexed(tmp_path: Path) -> None:
-    """Crashes and restarts are found without reading the events."""
+    """Crashes and restarts are found by the index, without decoding events."""
     write_failover(tmp_path / "a.fktrace")
     with TraceReader(tmp_path / "a.fktrace") as trace:
         assert [trace.event(seq).kind for seq in trace.interesting()] == ["crash", "restart"]
 
 
 def test_crashed_writer_leaves_a_readable_file(tmp_path: Path) -> None:
-    """Without trailer the index is rebuilt from whole frames."""
+    """Without a trailer the index is rebuilt from whole frames."""
     writer = TraceWriter(tmp_path / "a.fktrace", header())
     record_fetches(Recorder(writer), 2500)
     writer.abandon()
@@ -121,7 +121,7 @@ def test_crashed_writer_leaves_a_readable_file(tmp_path: Path) -> None:
 
 
 def test_every_cut_of_a_file_is_survived(tmp_path: Path) -> None:
-    """However many bytes got out, the reader gives whole chunks or a clear error."""
+    """A file truncated at any byte gives its whole chunks or a clear error."""
     record_path = tmp_path / "a.fktrace"
     recorder = Recorder(TraceWriter(record_path, header()))
     record_fetches(recorder, 2100)
@@ -146,7 +146,7 @@ def test_every_cut_of_a_file_is_survived(tmp_path: Path) -> None:
 def test_a_frame_that_stands_for_too_much_is_refused(
     codec: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A few bytes of a file take no more memory than a frame may."""
+    """A frame that would expand beyond the maximum is refused."""
     monkeypatch.setattr("fakekafka.tracing.format._GROWING_BYTES", 1_000_000)
 
     def frame(size: int) -> bytes:
@@ -161,7 +161,7 @@ def test_a_frame_that_stands_for_too_much_is_refused(
 
 
 def test_damaged_chunk_ends_the_readable_part(tmp_path: Path) -> None:
-    """A wrong checksum is named with its place."""
+    """A chunk with a wrong checksum ends the readable part and is named with its place."""
     path = tmp_path / "a.fktrace"
     writer = TraceWriter(path, header())
     record_fetches(Recorder(writer), 2500)
@@ -176,7 +176,7 @@ def test_damaged_chunk_ends_the_readable_part(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("content", [b"", b"FK", b"not a trace at all, but long enough"])
 def test_other_files_are_refused(tmp_path: Path, content: bytes) -> None:
-    """The error names the file."""
+    """The error for a file that is no trace names the file."""
     path = tmp_path / "other"
     path.write_bytes(content)
     with pytest.raises(TraceError, match="other: not a trace file"):
@@ -184,13 +184,13 @@ def test_other_files_are_refused(tmp_path: Path, content: bytes) -> None:
 
 
 def test_missing_file_is_refused(tmp_path: Path) -> None:
-    """No traceback of the operating system."""
+    """A missing file is a TraceError."""
     with pytest.raises(TraceError, match="cannot be read: No such file"):
         TraceReader(tmp_path / "none")
 
 
 def test_missing_event_is_named(tmp_path: Path) -> None:
-    """The error says what there is."""
+    """The error for a missing event names the events that exist."""
     write_failover(tmp_path / "a.fktrace")
     with (
         TraceReader(tmp_path / "a.fktrace") as trace,
@@ -200,7 +200,7 @@ def test_missing_event_is_named(tmp_path: Path) -> None:
 
 
 def test_a_file_of_another_format_is_refused(tmp_path: Path) -> None:
-    """Its events would be read wrongly: the kinds and fields of that format are not known here."""
+    """A file of another format is refused, as its kinds and fields are unknown here."""
     TraceWriter(tmp_path / "a.fktrace", {**header(), "format": 1}).abandon()
     with pytest.raises(
         TraceError, match=r"a\.fktrace: written in format 1; this release reads format 4"
@@ -209,7 +209,7 @@ def test_a_file_of_another_format_is_refused(tmp_path: Path) -> None:
 
 
 def test_unknown_codec_and_bad_header_are_refused(tmp_path: Path) -> None:
-    """Nothing is written for a wrong request."""
+    """An unknown codec or a bad header is refused before anything is written."""
     with pytest.raises(UsageError, match="unknown codec 'lzma'; use one of raw, zlib, zstd"):
         TraceWriter(tmp_path / "a", header(), codec="lzma")
     with pytest.raises(UsageError, match="plain values only"):
@@ -218,7 +218,7 @@ def test_unknown_codec_and_bad_header_are_refused(tmp_path: Path) -> None:
 
 
 def test_header_has_what_running_again_needs() -> None:
-    """And nothing of this machine's clock: the same again is the same header."""
+    """A header has what is needed to repeat the run and nothing of the wall clock."""
     head = header(config={"b": 1, "a": 2}, virtual_epoch_ms=7)
     assert head == header(config={"a": 2, "b": 1}, virtual_epoch_ms=7)
     assert list(head["config"].items()) == [("a", "2"), ("b", "1")]
@@ -227,7 +227,7 @@ def test_header_has_what_running_again_needs() -> None:
 
 
 def test_bitmaps() -> None:
-    """Numbers of any size, in as few bytes as they need."""
+    """Bitmaps hold numbers of any size in as few bytes as possible."""
     bits = bitmap([0, 9, 130])
     assert [n for n in range(200) if in_bitmap(bits, n)] == [0, 9, 130]
     assert len(bits) == 17
@@ -235,7 +235,7 @@ def test_bitmaps() -> None:
 
 
 def test_slice_keeps_seqs_and_names_itself(tmp_path: Path) -> None:
-    """A slice is a trace whose events have their old numbers."""
+    """Events of a slice keep their numbers, and its header names the part."""
     write_failover(tmp_path / "a.fktrace")
     with TraceReader(tmp_path / "a.fktrace") as trace:
         chosen = list(selected(trace.events(), actors=frozenset({"broker-2"}), start_us=7_000_000))
@@ -251,8 +251,9 @@ def test_slice_keeps_seqs_and_names_itself(tmp_path: Path) -> None:
 
 
 def test_reading_keeps_the_cyclic_collector_off(tmp_path: Path) -> None:
-    """Decoded events are trees of many objects, in which it would look for cycles in vain. It is
-    on again for the reader's own code, and stays off for who has switched it off."""
+    """The garbage collector is off while events, which have no cycles, are decoded. It is on again
+    for the caller's code, and stays off if the caller had disabled it.
+    """
     recorder = Recorder(TraceWriter(tmp_path / "a.fktrace", header()))
     record_fetches(recorder, 5000)
     recorder.close()
@@ -261,7 +262,7 @@ def test_reading_keeps_the_cyclic_collector_off(tmp_path: Path) -> None:
     try:
         with TraceReader(tmp_path / "a.fktrace") as trace:
             assert all(gc.isenabled() for _ in trace.events())
-        # One when a chunk has been read; while it was read there were some dozens.
+        # One collection may run after a chunk was read; during the read there were some dozens.
         assert len(collections) // 2 <= 2 * len(trace.chunks)
         gc.disable()
         with TraceReader(tmp_path / "a.fktrace") as trace:

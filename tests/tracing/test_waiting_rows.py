@@ -1,4 +1,4 @@
-"""Chunks are the same whenever they are made: as soon as they are full, or when it is read."""
+"""Chunks do not depend on when they are made: as soon as they are full, or when read."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from fakekafka.tracing.trace_file import TraceReader
 
 
 class AtOnce(Recorder):
-    """Makes each chunk as soon as it is full."""
+    """A recorder that makes each chunk as soon as it is full."""
 
     waiting_max = 1000
 
 
 class Waiting(Recorder):
-    """Makes chunks of many rows together."""
+    """A recorder that makes chunks of many rows together."""
 
     waiting_max = 3000
 
 
 class Passing:
-    """A sink of a class of its own, which hands all that it is told to a recorder."""
+    """A sink of another class that passes every call to a recorder."""
 
     def __init__(self, recorder: Recorder) -> None:
         self.event = recorder.event
@@ -39,7 +39,7 @@ class Passing:
 
 
 def recorded(recorder: Any, version: str = "3.9") -> Any:
-    """A short run with a kill, a restart and a new topic."""
+    """Record a short run with a kill, a restart and a new topic."""
     with Simulation(
         3, seed=3, topics={"orders": 3}, recorder=recorder, trace=False, kafka_version=version
     ) as simulation:
@@ -62,7 +62,7 @@ def writer(path: Path) -> TraceWriter:
 
 @pytest.mark.parametrize("version", ["0.10", "1.1", "2.8", "3.9"])
 def test_memory_holds_the_same_whenever_its_chunks_are_made(version: str) -> None:
-    """Every byte of chunks and snapshots, and both fingerprints."""
+    """Chunks, snapshots and fingerprints are identical whenever chunks are made."""
     one, *others = (recorded(kind(), version) for kind in (AtOnce, Waiting, Recorder))
     assert len(one) > 3000
     for other in others:
@@ -75,7 +75,7 @@ def test_memory_holds_the_same_whenever_its_chunks_are_made(version: str) -> Non
 
 @pytest.mark.parametrize("version", ["0.10", "3.9"])
 def test_a_sink_of_another_class_is_told_each_event(version: str) -> None:
-    """Event by event it makes the trace for which the network writes rows by itself."""
+    """A sink called per event gives the trace that the network writes as rows by itself."""
     recorder = Recorder()
     recorded(Passing(recorder), version)
     assert recorded(Recorder(), version).fingerprint() == recorder.fingerprint()
@@ -84,7 +84,7 @@ def test_a_sink_of_another_class_is_told_each_event(version: str) -> None:
 def test_a_file_that_is_saved_at_the_end_is_the_one_that_is_written_meanwhile(
     tmp_path: Path,
 ) -> None:
-    """Every byte: chunks, snapshots of the state, index and fingerprint."""
+    """A file saved at the end equals a file written meanwhile, byte for byte."""
     head = {**header(), "record_bytes_limit": 64}
     recorded(Recorder(TraceWriter(tmp_path / "written.fktrace", head)))
     recorded(Recorder()).save(tmp_path / "saved.fktrace", header())
@@ -93,7 +93,7 @@ def test_a_file_that_is_saved_at_the_end_is_the_one_that_is_written_meanwhile(
 
 
 def test_who_looks_in_between_changes_nothing() -> None:
-    """Asking makes the chunks of what waits."""
+    """Reading in mid-run makes the pending chunks and changes no result."""
     one, other = AtOnce(), Waiting()
     for number in range(9000):
         for recorder in (one, other):
@@ -110,7 +110,7 @@ def test_who_looks_in_between_changes_nothing() -> None:
 
 
 def test_a_change_outside_of_events_is_seen_against_all_that_was_told() -> None:
-    """Whether it is news hangs on all that waits, and on actors that halted since."""
+    """A change outside of events is compared with pending changes and halted actors."""
     recorders = [AtOnce(), Waiting()]
     for recorder in recorders:
         recorder.event(0, "spawn", "a", "m", None, None, None)
@@ -129,7 +129,7 @@ def test_a_change_outside_of_events_is_seen_against_all_that_was_told() -> None:
 
 
 def test_a_change_is_seen_against_the_latest_value_among_very_many() -> None:
-    """However much was told since."""
+    """A change is compared with the path's latest value, however many came since."""
     recorders = [AtOnce(), Waiting()]
     for recorder in recorders:
         for number in range(1001):
@@ -159,14 +159,16 @@ def test_what_waits_is_let_go_when_very_much_of_it_waits_or_is_read() -> None:
             assert _held(messages, alone) == 0
     assert _held(messages, alone) == 2500
     recorder.fingerprint()
-    assert _held(messages, alone) == 500  # those of the chunk that is not full
+    assert _held(messages, alone) == 500  # the messages of the chunk that is not full
 
 
 @pytest.mark.parametrize("keep", [None, 1500])
 def test_a_recorder_that_writes_or_keeps_the_last_events_lets_nothing_wait(
     keep: int | None, tmp_path: Path
 ) -> None:
-    """Else a program that is killed would leave a file without its last events."""
+    """A recorder that writes or keeps the last events has no pending rows. Otherwise a program that
+    is killed would leave a file without its last events.
+    """
     messages = [fetch(number) for number in range(2500)]
     alone = [sys.getrefcount(message) for message in messages]
     recorder = Recorder(writer(tmp_path / "a.fktrace") if keep is None else None, keep)
@@ -177,7 +179,7 @@ def test_a_recorder_that_writes_or_keeps_the_last_events_lets_nothing_wait(
 
 
 def _held(messages: Sequence[object], alone: Sequence[int]) -> int:
-    """How many messages have more references than when nobody had taken them."""
+    """Return how many messages have more references than before they were recorded."""
     now = [sys.getrefcount(message) for message in messages]
     return sum(count > before for count, before in zip(now, alone, strict=True))
 
@@ -191,7 +193,7 @@ def test_what_cannot_be_packed_is_an_error_of_whoever_reads() -> None:
 
 
 def test_a_recorder_that_was_never_closed_leaves_its_full_chunks(tmp_path: Path) -> None:
-    """A program that ends without closing loses less than a chunk, and the index."""
+    """A recorder that was never closed leaves a file without its last chunk and the index."""
     path = tmp_path / "a.fktrace"
     program = (
         "from pathlib import Path\n"

@@ -1,4 +1,4 @@
-"""The page of a trace in a browser, as people use it. Screenshots are written for people, too.
+"""The page of a trace in a browser, used as people use it; screenshots can be kept.
 
 Needs Chromium (Debian's package ``chromium``); without it these tests are skipped.
 """
@@ -23,11 +23,11 @@ from fakekafka.tracing.web.page import write_page
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("trace page")]
 
 PICTURES = os.environ.get("FAKEKAFKA_PICTURES")
-"""A folder in which the screenshots are kept."""
+"""Folder for the screenshots, or None."""
 
 
 def record(path: Path, seed: int) -> None:
-    """A leader dies while a producer sends."""
+    """Record a leader's death while a producer sends."""
     with Simulation(topics={"orders": 2}, seed=seed) as simulation:
         producer = simulation.producer("shop")
         for number in range(8):
@@ -43,7 +43,7 @@ def record(path: Path, seed: int) -> None:
 
 
 def record_pause(path: Path) -> None:
-    """A follower is paused, the leader is cut off and comes back, and producers try again."""
+    """Record a paused follower, an isolated leader that returns, and producers that retry."""
     config = {"replica.lag.time.max.ms": 1500, "zookeeper.session.timeout.ms": 4000}
     topics = {"orders": {"assignment": {0: [1, 2, 3]}}}
     with Simulation(topics=topics, config=config, seed=1) as simulation:
@@ -66,7 +66,7 @@ def record_pause(path: Path) -> None:
 
 
 def record_deletion(path: Path) -> None:
-    """Two of fourteen partitions take records; a topic is deleted while a broker is down."""
+    """Record a topic's deletion while a broker is down; two of fourteen partitions have load."""
     with Simulation(topics={"orders": 14, "old": 2}, seed=3) as simulation:
         producer = simulation.producer()
         for number in range(20):
@@ -84,7 +84,7 @@ def record_deletion(path: Path) -> None:
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The pages of one run, and of two."""
+    """Write the pages of one run and of two compared."""
     folder = tmp_path_factory.mktemp("pages")
     for seed in (1, 2):
         record(folder / f"{seed}.fktrace", seed)
@@ -113,7 +113,7 @@ Open = Callable[..., Any]
 
 @pytest.fixture
 def open_page(browser: Any, folder: Path) -> Iterator[Open]:
-    """Opens a page and waits until it shows its first event; complaints fail the test."""
+    """Return a function that opens a page at its first event; errors in the page fail the test."""
     complaints: list[str] = []
     pages = []
 
@@ -140,7 +140,7 @@ def open_page(browser: Any, folder: Path) -> Iterator[Open]:
 
 
 def picture(page: Any, name: str, tmp_path: Path) -> bytes:
-    """A screenshot of the page."""
+    """Take a screenshot of the page."""
     shot: bytes = page.screenshot(path=Path(PICTURES or tmp_path) / f"{name}.png")
     return shot
 
@@ -151,7 +151,7 @@ def crash_of(folder: Path) -> int:
 
 
 def test_it_opens_at_the_first_fault(open_page: Open, folder: Path, tmp_path: Path) -> None:
-    """The crash is chosen, named in the caption, and its partition has no leader."""
+    """The page opens at the crash, names it and shows the partition without leader."""
     page = open_page()
     assert shown(page) == crash_of(folder)
     assert "is killed" in page.inner_text("#caption")
@@ -166,8 +166,7 @@ def test_it_opens_at_the_first_fault(open_page: Open, folder: Path, tmp_path: Pa
 def test_partitions_with_load_are_shown_and_a_deleted_one_is_no_outage(
     open_page: Open, folder: Path, tmp_path: Path
 ) -> None:
-    """Those with records come first, whatever their numbers; what is being deleted misses nothing,
-    and what is deleted is not there."""
+    """Partitions with records come first, and a deleted topic is not shown as an outage."""
     with TraceReader(folder / "deletion.fktrace") as trace:
         crash, restart = (e.seq for e in trace.events() if e.kind in ("crash", "restart"))
         last = trace.last_seq
@@ -193,7 +192,7 @@ def test_partitions_with_load_are_shown_and_a_deleted_one_is_no_outage(
 
 
 def test_steps_forward_and_back(open_page: Open, folder: Path) -> None:
-    """Arrow keys go event by event; after as many back, state and place are as before."""
+    """Arrow keys step by event; stepping back restores state and position."""
     page = open_page()
     start = shown(page)
     open_state(page)
@@ -207,7 +206,7 @@ def test_steps_forward_and_back(open_page: Open, folder: Path) -> None:
 
 
 def test_steps_on_a_lane(open_page: Open, folder: Path) -> None:
-    """`.` goes to the next event of the same actor, `,` back."""
+    """``.`` moves to the next event of the same actor and ``,`` to the previous."""
     page = open_page(hash_="#s=100")
     with TraceReader(folder / "1.fktrace") as trace:
         actor = trace.event(100).actor
@@ -217,7 +216,7 @@ def test_steps_on_a_lane(open_page: Open, folder: Path) -> None:
 
 
 def test_filter_by_expression_and_by_words(open_page: Open, folder: Path) -> None:
-    """The list shows what the command line finds; a mistake is told."""
+    """A filter lists what the command line finds, and a mistake in it is shown."""
     with TraceReader(folder / "1.fktrace") as trace:
         wanted = [
             event.seq
@@ -243,7 +242,7 @@ def test_filter_by_expression_and_by_words(open_page: Open, folder: Path) -> Non
 
 
 def test_a_worker_looks_through_the_trace(open_page: Open) -> None:
-    """The page itself stays free; what is typed meanwhile replaces what was looked for before."""
+    """A worker searches the trace, so the page stays responsive; a new search replaces the old."""
     page = open_page()
     page.fill("#filter", "deliver")
     page.wait_for_timeout(260)
@@ -254,7 +253,7 @@ def test_a_worker_looks_through_the_trace(open_page: Open) -> None:
 
 
 def test_find_goes_to_the_next_match(open_page: Open, folder: Path) -> None:
-    """Enter finds forwards, `N` backwards."""
+    """Enter finds the next match and ``N`` the previous."""
     with TraceReader(folder / "1.fktrace") as trace:
         found = [event.seq for event in trace.events() if event.type == "WatchEvent"]
     page = open_page(hash_="#s=0")
@@ -267,7 +266,7 @@ def test_find_goes_to_the_next_match(open_page: Open, folder: Path) -> None:
 
 
 def test_causes_lead_back_to_the_fault(open_page: Open, folder: Path, tmp_path: Path) -> None:
-    """The page folds a chain as `trace why` does; a click follows it."""
+    """The page folds a chain as ``trace why`` does, and a click follows it."""
     from fakekafka.tracing.reading.causes import why
 
     with TraceReader(folder / "1.fktrace") as trace:
@@ -298,7 +297,7 @@ def _role_changes(trace: TraceReader) -> Any:
 
 
 def test_state_is_that_of_the_trace(open_page: Open, folder: Path) -> None:
-    """At events all over the run the page has the state that Python reads."""
+    """The page shows the state that Python reads, at events all over the run."""
     from fakekafka.tracing.reading.state_history import state_at
 
     page = open_page()
@@ -324,7 +323,7 @@ def test_state_is_that_of_the_trace(open_page: Open, folder: Path) -> None:
 
 
 def test_an_address_counts_although_the_page_writes_its_own_over_it(open_page: Open) -> None:
-    """The page writes what it shows shortly after it moved, which may be before it hears of one."""
+    """A changed address is followed even if the page then writes its previous one."""
     page = open_page()
     page.evaluate("location.hash = 's=40'; history.replaceState(null, '', '#s=7')")
     wait_for_event(page, 40)
@@ -332,7 +331,7 @@ def test_an_address_counts_although_the_page_writes_its_own_over_it(open_page: O
 
 
 def test_time_and_order(open_page: Open, tmp_path: Path) -> None:
-    """`t` spaces events by time; the chosen event stays in view."""
+    """``t`` spaces events by time, and the chosen event stays in view."""
     page = open_page()
     chosen = shown(page)
     page.keyboard.press("t")
@@ -344,7 +343,7 @@ def test_time_and_order(open_page: Open, tmp_path: Path) -> None:
 
 
 def test_the_minimap_goes_anywhere(open_page: Open) -> None:
-    """A click near its end shows an event near the end of the run."""
+    """A click near the end of the minimap shows an event near the end of the run."""
     page = open_page()
     box = page.locator("#minimap").bounding_box()
     page.mouse.click(box["x"] + box["width"] - 3, box["y"] + 5)
@@ -356,7 +355,7 @@ def test_the_minimap_goes_anywhere(open_page: Open) -> None:
 
 
 def test_two_runs_are_compared(open_page: Open, folder: Path, tmp_path: Path) -> None:
-    """It opens at the first difference and names it; A and B show each run."""
+    """A comparison opens at the first difference and names it; A and B switch between runs."""
     page = open_page("compared.html")
     assert page.inner_text(".row[aria-selected=true] .seq") == "~"
     assert "what differs" in page.inner_text("#panel")
@@ -369,7 +368,7 @@ def test_two_runs_are_compared(open_page: Open, folder: Path, tmp_path: Path) ->
 
 
 def test_it_fits_a_phone(open_page: Open, tmp_path: Path) -> None:
-    """Nothing is wider than the screen, and the partitions are there in full."""
+    """On a phone nothing is wider than the screen, and partitions are shown in full."""
     page = open_page()
     page.set_viewport_size({"width": 390, "height": 800})
     page.wait_for_timeout(200)
@@ -382,7 +381,7 @@ def test_it_fits_a_phone(open_page: Open, tmp_path: Path) -> None:
 
 
 def test_the_page_answers_as_trace_why_does(open_page: Open, folder: Path) -> None:
-    """After an answer that is an error, a record that was sent again, and what waited."""
+    """The page's causes equal those of ``trace why`` for errors, retries and waits."""
     from fakekafka.tracing.reading.causes import why
 
     with TraceReader(folder / "paused.fktrace") as trace:
@@ -408,7 +407,7 @@ def test_the_page_answers_as_trace_why_does(open_page: Open, folder: Path) -> No
 
 
 def test_markup_in_a_trace_is_text(open_page: Open, folder: Path) -> None:
-    """Names and values with scripts in them are shown as they are, and do nothing."""
+    """Markup in names and values of a trace is shown as text and not executed."""
     evil = "<img src=x onerror='window.hacked = 1'><script>window.hacked = 1</script>"
     path = folder / "evil.fktrace"
     with Recorder(TraceWriter(path, header(scenario_name=evil))) as recorder:

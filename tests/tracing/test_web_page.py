@@ -1,4 +1,4 @@
-"""The page of a trace: what is in the file, and that nothing in a trace can act in it."""
+"""The file of a trace's page, and that no content of a trace is executed in it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from typer.testing import CliRunner
 
 
 def part(page: str, name: str) -> bytes:
-    """A part that the page carries, unpacked."""
+    """Return a part of the page, decompressed."""
     match = re.search(rf'<script type="text/plain" id="{name}">([^<]*)</script>', page)
     assert match is not None, name
     return gzip.decompress(base64.b64decode(match[1]))
@@ -35,7 +35,7 @@ def file(tmp_path: Path) -> Path:
 
 
 def test_the_page_carries_every_event(file: Path, tmp_path: Path) -> None:
-    """The chunks lie in the page as they do in the trace, with the index that finds them."""
+    """The page contains the chunks of the trace and their index."""
     with TraceReader(file) as trace:
         size = write_page(trace, tmp_path / "run.html")
         page = (tmp_path / "run.html").read_text(encoding="utf-8")
@@ -47,7 +47,7 @@ def test_the_page_carries_every_event(file: Path, tmp_path: Path) -> None:
 
 
 def test_two_pages_of_one_trace_are_equal(file: Path, tmp_path: Path) -> None:
-    """No clock and no order of a set gets in."""
+    """Two pages of one trace are identical, as no clock or set order enters them."""
     with TraceReader(file) as trace:
         write_page(trace, tmp_path / "a.html")
         write_page(trace, tmp_path / "b.html")
@@ -55,7 +55,7 @@ def test_two_pages_of_one_trace_are_equal(file: Path, tmp_path: Path) -> None:
 
 
 def test_the_page_loads_nothing(file: Path, tmp_path: Path) -> None:
-    """It works without a network, and its policy lets no other script run."""
+    """The page loads nothing from the network, and its policy forbids other scripts."""
     with TraceReader(file) as trace:
         write_page(trace, tmp_path / "run.html")
     page = (tmp_path / "run.html").read_text(encoding="utf-8")
@@ -66,7 +66,7 @@ def test_the_page_loads_nothing(file: Path, tmp_path: Path) -> None:
 
 
 def test_names_of_a_run_cannot_close_an_element(tmp_path: Path) -> None:
-    """A scenario with markup in its name stays text in the title."""
+    """Markup in a scenario's name is escaped in the title."""
     evil = "</title><script>alert(1)</script>"
     path = tmp_path / "run.fktrace"
     with Recorder(TraceWriter(path, header(scenario_name=evil))) as recorder:
@@ -79,7 +79,7 @@ def test_names_of_a_run_cannot_close_an_element(tmp_path: Path) -> None:
 
 
 def test_the_modules_become_one_script() -> None:
-    """No import is left, and no name is given twice at the top."""
+    """The modules become one script without imports and without duplicate top-level names."""
     whole = script()
     assert not re.search(r"^(import|export) ", whole, re.MULTILINE)
     assert "</script" not in whole
@@ -89,7 +89,7 @@ def test_the_modules_become_one_script() -> None:
 
 
 def test_marks_are_what_a_reader_looks_for(file: Path) -> None:
-    """Faults, crashes and restarts with their words, in order."""
+    """Marks are the faults, crashes and restarts in order, with their texts."""
     with TraceReader(file) as trace:
         marks = overview(trace)["marks"]
         assert [mark[0] for mark in marks if mark[2] in ("crash", "restart", "fault")] == (
@@ -98,7 +98,7 @@ def test_marks_are_what_a_reader_looks_for(file: Path) -> None:
 
 
 def test_the_partitions_with_load_come_first_and_a_deleted_topic_misses_no_leader() -> None:
-    """From the deletion on nobody leads it and nobody should; a dead leader before it is told."""
+    """A deleted topic's bands show that it was deleted, not that its leader is missing."""
     topics = {"aaa": 3, "orders": {"partitions": 1, "replication_factor": 1}}
     with Simulation(2, topics=topics) as simulation:
         producer = simulation.producer()
@@ -124,7 +124,7 @@ def test_the_partitions_with_load_come_first_and_a_deleted_topic_misses_no_leade
 
 
 def test_html_from_the_command_line(file: Path, tmp_path: Path) -> None:
-    """The command says what it wrote; it does not write over the trace itself."""
+    """``trace html`` reports what it wrote and refuses to overwrite the trace."""
     out = tmp_path / "run.html"
     result = CliRunner().invoke(app, ["html", str(file), "-o", str(out), "--compare", str(file)])
     assert result.exit_code == 0, result.output

@@ -1,8 +1,8 @@
 """Questions "why did this (not) happen": the chain of causes names the fault or the rule.
 
 The table is that of the page in the gallery (docs/trace_questions.py). A question about something
-that did not happen is asked of the event at which it happened at last: what led to that one had
-been missing.
+that did not happen is asked about the event at which it finally happened, as the cause of that
+event had been missing.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ pytestmark = pytest.mark.xdist_group("trace questions")
 
 @pytest.mark.parametrize("question", QUESTIONS, ids=lambda question: question.text)
 def test_the_causes_name_the_fault_or_the_rule(question: Question) -> None:
-    """In the order in which they led to each other, and in few lines."""
+    """Each answer has the expected causes in order, in at most ten lines."""
     chain = answer_to(question)
     told = "\n".join(format_event(event) for event in chain)
     at = 0
@@ -40,7 +40,7 @@ def test_the_causes_name_the_fault_or_the_rule(question: Question) -> None:
 
 @pytest.mark.parametrize("question", QUESTIONS, ids=lambda question: question.text)
 def test_every_line_happened_before_the_one_above_it(question: Question) -> None:
-    """Back to a fault, a step, a client's operation or the start."""
+    """Each answer goes back in time to a fault, a step, a client's operation or the start."""
     chain = answer_to(question)
     for later, earlier in pairwise(chain):
         assert earlier.seq < later.seq
@@ -49,7 +49,7 @@ def test_every_line_happened_before_the_one_above_it(question: Question) -> None
 
 
 def test_all_twenty_are_asked_and_every_run_is_asked_about() -> None:
-    """Each question once; the rule of each is on the page that it names."""
+    """Every question is unique, covers a run, and cites a rule on an existing page."""
     assert len({question.text for question in QUESTIONS}) == len(QUESTIONS) >= 20
     assert {question.run for question in QUESTIONS} == {*RUNS, OPEN_TRANSACTION}
     for question in QUESTIONS:
@@ -60,7 +60,7 @@ def test_all_twenty_are_asked_and_every_run_is_asked_about() -> None:
 
 
 def test_a_client_that_did_not_wait_is_not_told_of_an_old_election() -> None:
-    """The first record of the same producer was acknowledged without any fault before it."""
+    """A record acknowledged before any fault is not explained by an earlier election."""
     trace = trace_of("leader_crash_acks_all")
     chain = trace.why("kind == client_ok and why == 'offset 0'")
     assert chain[-1].kind == "client_invoke"
