@@ -1,4 +1,4 @@
-"""Every actor test runs on every runtime it makes sense on."""
+"""Fixtures that run actor tests on every runtime."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from fakekafka.tests.support.runtimes import Settle
 
 @pytest.fixture(params=["virtual", "live", "threaded"])
 def runtime(request: pytest.FixtureRequest) -> Iterator[Runtime]:
-    """A runtime, stopped afterwards; no handler may have failed unless the test clears it."""
+    """Yield each runtime; no handler may have failed unless the test clears the failures."""
     made: Runtime
     if request.param == "virtual":
         made = VirtualRuntime(seed=1)
@@ -30,7 +30,7 @@ def runtime(request: pytest.FixtureRequest) -> Iterator[Runtime]:
 
 @pytest.fixture
 def settle(runtime: Runtime) -> Settle:
-    """Run until a condition holds: virtual time at once, the others by the wall clock."""
+    """Return a function that runs until a condition holds, in virtual or in real time."""
 
     def until(condition: Callable[[], object], timeout_s: float = 5) -> None:
         if isinstance(runtime, VirtualRuntime):

@@ -1,4 +1,4 @@
-"""Clocks of machines that run at rates of their own, on every runtime."""
+"""Machines whose clocks run at rates of their own, on every runtime."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Question:
 
 
 class Peer(Node):
-    """Keeps when, by the runtime's clock, something came to it, and is never quick to answer."""
+    """Records the runtime's time of every message and outcome, and does not answer."""
 
     def __init__(self, runtime: Runtime, name: str, process: Process) -> None:
         super().__init__(runtime, name, process)
@@ -63,7 +63,7 @@ def set_rate(runtime: Runtime, peer: Peer, rate_ppm: int) -> None:
 
 
 def elapsed_us(runtime: Runtime, peer: Peer, act: Callable[[], object], settle: Settle) -> int:
-    """How long it takes from an act to what the peer notes."""
+    """Return the microseconds between an act and the peer's first note."""
     began_us = runtime.now_us()
     runtime.run_in(peer.process, act)
     settle(lambda: peer.seen_us)
@@ -85,7 +85,7 @@ def test_a_wait_is_measured_by_the_clock_of_its_machine(
     most_us: float,
     is_pending: bool,
 ) -> None:
-    """Also one that has begun before the clock became fast or slow."""
+    """A wait follows its machine's clock rate, even if the rate changes during the wait."""
     peer = spawn(runtime, "a")
 
     def act() -> None:
@@ -102,7 +102,7 @@ def test_a_wait_is_measured_by_the_clock_of_its_machine(
 def test_requests_end_by_the_clock_of_who_asks(
     runtime: Runtime, settle: Settle, is_pending: bool
 ) -> None:
-    """The one that is asked has a clock of its own, which does not matter."""
+    """A request times out by the sender's clock, not the receiver's."""
     peer, asked = spawn(runtime, "a"), spawn(runtime, "b")
     set_rate(runtime, asked, SLOW)
 
@@ -118,7 +118,7 @@ def test_requests_end_by_the_clock_of_who_asks(
 
 
 def test_both_clocks_of_a_node_go_by_the_rate(runtime: Runtime, settle: Settle) -> None:
-    """They make no jump when it changes; the nodes of other processes keep their time."""
+    """A node's clocks follow its rate without a jump; other processes are not affected."""
     peer, other = spawn(runtime, "a"), spawn(runtime, "b")
     before = runtime.now_ms(), runtime.wall_ms()
     set_rate(runtime, peer, FAST)
@@ -135,7 +135,7 @@ def test_both_clocks_of_a_node_go_by_the_rate(runtime: Runtime, settle: Settle) 
 
 
 def test_what_comes_from_elsewhere_keeps_its_time() -> None:
-    """The end of a connection is on its way, and no clock of a machine says when it arrives."""
+    """A connection's end arrives by network time, whatever the machine's clock rate."""
     runtime = VirtualRuntime(1)
     runtime.network.set_latency(Constant(100))
     peer, other = spawn(runtime, "a"), spawn(runtime, "b")
@@ -158,7 +158,7 @@ def test_messages_take_as_long_as_before() -> None:
 
 
 def test_a_request_ends_exactly_when_its_patience_does() -> None:
-    """A quarter of it is over at the first change, and another one at the second."""
+    """A request's timeout is exact although its clock's rate changes twice."""
     runtime = VirtualRuntime(1)
     peer = spawn(runtime, "a")
     spawn(runtime, "b")
@@ -173,7 +173,7 @@ def test_a_request_ends_exactly_when_its_patience_does() -> None:
 
 
 def test_a_shared_timer_goes_by_the_rate() -> None:
-    """Such as that of delayed operations, in a recorded run."""
+    """A shared timer, such as that of delayed operations, follows the clock rate."""
     runtime = VirtualRuntime(1)
     peer = spawn(runtime, "a")
     set_rate(runtime, peer, 2 * USUAL_PPM)
@@ -202,7 +202,7 @@ RATES = st.integers(100_000, 10_000_000)
 def test_a_timer_fires_when_its_clock_has_gone_on_by_its_delay(
     delay_us: int, changes: list[tuple[int, int]], last_ppm: int
 ) -> None:
-    """At no change of the rate does a clock jump, and no timer comes early or noticeably late."""
+    """A clock never jumps at a change of rate, and a timer fires neither early nor much late."""
     runtime = VirtualRuntime(1)
     peer = spawn(runtime, "a")
     clock = peer.process.clock
@@ -228,7 +228,7 @@ def test_a_timer_fires_when_its_clock_has_gone_on_by_its_delay(
 
 @given(RATES, RATES, st.integers(0, 10**12))
 def test_a_wait_is_never_cut_short(before_ppm: int, after_ppm: int, span_us: int) -> None:
-    """The clock has gone on by no less than the span when the wait is over."""
+    """When a wait is over, the clock has advanced by at least its duration."""
     clock = Clock()
     clock.set_rate(before_ppm, 17)
     lasts_us = clock.lasts_us(span_us)
@@ -239,7 +239,7 @@ def test_a_wait_is_never_cut_short(before_ppm: int, after_ppm: int, span_us: int
 def test_what_waits_for_a_client_over_tcp_goes_by_no_machine_of_the_cluster(
     runtime: Runtime, settle: Settle
 ) -> None:
-    """Such as an answer that an injection delays."""
+    """A delay for a TCP client, as of an injection, follows no machine's clock rate."""
     peer = spawn(runtime, "a")
     asker = ClientRequest("client", TCP_CLIENTS, peer.take, is_carried_elsewhere=False)
 

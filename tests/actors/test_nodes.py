@@ -1,4 +1,4 @@
-"""Nodes: handlers, replies, timeouts, death; the same on every runtime."""
+"""Nodes on every runtime: handlers, replies, timeouts and death."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class RelayRequest:
 
 
 class Server(Node):
-    """Answers at once, later, never, or with a refusal."""
+    """Answers at once, late, never, or with an error."""
 
     def __init__(self, runtime: Runtime, name: str, process: Process) -> None:
         super().__init__(runtime, name, process)
@@ -74,7 +74,7 @@ class OneAtATime(Server):
 
 
 class Client(Node):
-    """Keeps the outcomes of what it asked, in the order they came."""
+    """Records the outcomes of its requests in order."""
 
     def __init__(self, runtime: Runtime, name: str, process: Process) -> None:
         super().__init__(runtime, name, process)
@@ -103,7 +103,7 @@ def _ask(runtime: Runtime, client: Any, *requests: Any, **options: Any) -> None:
 
 
 class Table:
-    """Handlers that stand beside their node."""
+    """Handlers outside their node."""
 
     def __init__(self, node: Any) -> None:
         self._node = node
@@ -118,8 +118,7 @@ class Table:
 def test_functions_of_other_objects_handle_what_is_registered(
     runtime: Runtime, settle: Settle
 ) -> None:
-    """They come before the methods of the node, a coroutine's outcome is the reply, and what is not
-    registered finds its method."""
+    """Registered functions take precedence over methods; a coroutine's result is the reply."""
     server, client = _spawn(runtime)
     table = Table(server)
     handlers = {AddRequest: table.add, SlowRequest: table.slow}
@@ -284,7 +283,7 @@ def test_a_paused_process_handles_everything_after_it_resumes(
 def test_what_a_paused_process_had_not_handled_dies_with_it(
     runtime: Runtime, settle: Settle
 ) -> None:
-    """A process of the same name that is started later takes none of it."""
+    """Messages not handled before a paused process died are not delivered to its successor."""
     server, client = _spawn(runtime)
     runtime.run_in(server.process, lambda: runtime.pause(server.process))
     _ask(runtime, client, AddRequest(1, 1), AddRequest(2, 2))
@@ -337,7 +336,7 @@ def test_stopping_a_runtime_leaves_no_thread_and_no_node(runtime: Runtime, settl
 def test_a_timer_held_back_by_a_pause_can_still_be_cancelled(
     runtime: Runtime, settle: Settle
 ) -> None:
-    """What became due meanwhile and was cancelled does not happen at the resume."""
+    """A timer cancelled during a pause does not fire after the resume."""
     server, _client = _spawn(runtime)
     fired, timers = [], []
 
@@ -382,7 +381,7 @@ def test_a_process_that_dies_as_it_resumes_does_nothing_more(
 
 
 def test_timers_of_a_node_that_has_died_are_not_kept_for_its_process() -> None:
-    """A pause holds timers back, a death drops them: the next pause and its end call none."""
+    """Timers of a dead node are dropped, and the next process's pause and resume fire none."""
     with Simulation(1, trace=False) as simulation:
         called: list[str] = []
         broker = present(simulation.processes[1].broker)

@@ -1,4 +1,4 @@
-"""What is done when a time is up follows from who had waited, on every runtime."""
+"""Causes of timeouts: what a timeout triggers is caused by the wait, on every runtime."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ class QuestionRequest:
 
 
 class Mute(Node):
-    """Answers nothing."""
+    """Never answers."""
 
     def on_question_request(self, request: QuestionRequest, _delivery: Any) -> None:
-        """Say nothing."""
+        """Return without an answer."""
 
 
 class Asker(Node):
-    """Asks, and notes what came of it."""
+    """Sends requests and records their outcomes."""
 
     outcomes: tuple[tuple[int, Any], ...] = ()
 
@@ -61,7 +61,7 @@ def asker(runtime: Runtime, recorder: LockedRecorder) -> Asker:
 
 
 def put(runtime: Runtime, asker: Asker, number: int, timeout_ms: float) -> None:
-    """Ask because of a step of its own."""
+    """Send a request caused by a step of its own."""
 
     def step() -> None:
         runtime.cause = None
@@ -73,7 +73,7 @@ def put(runtime: Runtime, asker: Asker, number: int, timeout_ms: float) -> None:
 
 
 def led_to(events: list[Event], text: str) -> list[Event]:
-    """The causes of a note, the latest first."""
+    """Return the causes of a note, the latest first."""
     event = next(event for event in events if event.why == text)
     chain = []
     while event.cause is not None:
@@ -85,7 +85,7 @@ def led_to(events: list[Event], text: str) -> list[Event]:
 def test_each_request_follows_from_its_own_asking(
     runtime: Runtime, recorder: LockedRecorder, asker: Asker, settle: Settle
 ) -> None:
-    """One timer ends them all; the first that was asked did not cause the end of the others."""
+    """Requests that one timer times out are each caused by their own sending."""
     for number, timeout_ms in enumerate((30, 20, 20)):
         put(runtime, asker, number, timeout_ms)
     settle(lambda: len(asker.outcomes) == 3)
@@ -124,7 +124,7 @@ def test_a_wait_for_who_is_paused_follows_from_the_pause(
 def test_a_timer_of_many_is_an_event_only_if_it_serves_nobody(
     runtime: Runtime, recorder: LockedRecorder, asker: Asker, settle: Settle
 ) -> None:
-    """Else those that it serves are."""
+    """A shared timer is recorded only if it served no callback that is an event itself."""
     fired: list[int] = []
 
     def serve() -> None:
@@ -143,7 +143,7 @@ def test_a_timer_of_many_is_an_event_only_if_it_serves_nobody(
 
 
 def test_words_of_a_wait() -> None:
-    """Who is alike stands together."""
+    """Peers with the same state are listed together in the text of a wait."""
     paused, off = Silence.PAUSED, Silence.OFF
     told: dict[str, list[tuple[str, Silence | None]]] = {
         "waited 20.0 s for broker-1, which was off": [("broker-1", off)],
@@ -160,7 +160,7 @@ def test_words_of_a_wait() -> None:
 
 
 def test_what_disturbed_a_link() -> None:
-    """In either direction, one link before all, as long as it lasted, if it is bad enough."""
+    """A link's own rule, in either direction, is blamed before one of all links, if bad enough."""
     known = PastRules()
 
     def blamed(since_us: int, least: float = 1) -> int | None:
@@ -178,5 +178,5 @@ def test_what_disturbed_a_link() -> None:
     known.begin(None, 4, 0, 400)
     assert blamed(350) == 1
     assert blamed(400) is None
-    known.begin(None, None, 9, 500)  # what the cluster was made with
+    known.begin(None, None, 9, 500)  # the setting of the cluster's start
     assert blamed(600) is None

@@ -1,5 +1,4 @@
-"""Topics that are created because a client asked for their metadata
-(docs/kafka/administration.md#metadata)."""
+"""Automatic creation of topics by metadata requests (docs/kafka/administration.md#metadata)."""
 
 from __future__ import annotations
 
@@ -27,7 +26,7 @@ def errors(response: MetadataResponse) -> dict[str | None, ErrorCode]:
 
 @pytest.mark.parametrize("kafka_version", ["0.10", "1.1", "2.8", "3.9"])
 def test_every_broker_creates_what_is_missing(kafka_version: str) -> None:
-    """Each answers LEADER_NOT_AVAILABLE, the controller or not: it writes to ZooKeeper itself."""
+    """Every broker, controller or not, creates the topic and answers LEADER_NOT_AVAILABLE."""
     with Simulation(3, seed=1, kafka_version=kafka_version, config=CONFIG) as simulation:
         for broker_id in (1, 2, 3):
             name = f"made-{broker_id}"
@@ -46,7 +45,9 @@ def test_every_broker_creates_what_is_missing(kafka_version: str) -> None:
 
 
 def test_a_topic_that_another_broker_has_just_created_is_answered_alike() -> None:
-    """``createTopicsInZk`` takes TOPIC_ALREADY_EXISTS for success."""
+    """A topic just created by another broker gets the same answer, as ``createTopicsInZk`` ignores
+    TOPIC_ALREADY_EXISTS.
+    """
     with Simulation(3, seed=1, config=CONFIG) as simulation:
         asking = simulation.running.admin
 
@@ -60,7 +61,7 @@ def test_a_topic_that_another_broker_has_just_created_is_answered_alike() -> Non
 
 
 def test_a_coordinator_that_is_asked_for_creates_the_offsets_topic() -> None:
-    """Whichever broker is asked: COORDINATOR_NOT_AVAILABLE first, then the coordinator."""
+    """FindCoordinator first gets COORDINATOR_NOT_AVAILABLE and later the coordinator."""
     with Simulation(3, seed=1, config=CONFIG) as simulation:
         for expected in (ErrorCode.COORDINATOR_NOT_AVAILABLE, ErrorCode.NONE):
             response = ask(simulation, 2, FindCoordinatorRequest(("g",)))

@@ -1,4 +1,4 @@
-"""Brokers between two states: just started, or with a ZooKeeper session that ends."""
+"""Brokers that have just started, or whose ZooKeeper session ends."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SESSION_MS = 6000
 
 
 class SpyListener:
-    """Notes what the broker knows of topics when it lets clients in."""
+    """Records the topics that the broker knows when it starts to serve clients."""
 
     def __init__(self, simulation: Simulation, broker_id: int) -> None:
         self.process = simulation.processes[broker_id]
@@ -64,7 +64,7 @@ def restarted(simulation: Simulation, broker_id: int) -> SpyListener:
 
 @pytest.mark.parametrize("role", ["controller", "other"])
 def test_clients_are_let_in_when_every_topic_is_known(simulation: Simulation, role: str) -> None:
-    """The first client after a restart must not be told that a topic does not exist."""
+    """A restarted broker serves clients only once it knows every topic."""
     controller = simulation.controller.id
     broker_id = next(b for b in (1, 2, 3) if (b == controller) is (role == "controller"))
     spy = restarted(simulation, broker_id)
@@ -75,7 +75,7 @@ def test_clients_are_let_in_when_every_topic_is_known(simulation: Simulation, ro
 
 
 def test_clients_are_let_in_at_last_when_no_controller_speaks(simulation: Simulation) -> None:
-    """Twice the session's time is enough for any controller to be replaced."""
+    """A broker without metadata serves clients after two session timeouts."""
     broker_id = next(b for b in (1, 2, 3) if b != simulation.controller.id)
     name = f"broker-{broker_id}"
     simulation.network.hold(
@@ -108,7 +108,7 @@ def ending(*_arguments: Any, **_options: Any) -> Any:
 def test_a_session_that_ends_under_a_request_is_no_bug(
     simulation: Simulation, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The asker gets UNKNOWN_SERVER_ERROR, as from Kafka; nothing is reported as a failure."""
+    """A request whose session ends gets UNKNOWN_SERVER_ERROR, as in Kafka, and is no failure."""
     controller = simulation.processes[simulation.controller.id or 0].broker
     assert controller is not None
     monkeypatch.setattr(controller.admin.topics, "create_topics", ending)
@@ -120,7 +120,7 @@ def test_a_session_that_ends_under_a_request_is_no_bug(
 def test_what_zookeeper_refuses_of_a_creation(
     simulation: Simulation, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Its topic is told UNKNOWN_SERVER_ERROR, the others of the request what became of them."""
+    """If ZooKeeper refuses one topic, only that topic gets UNKNOWN_SERVER_ERROR."""
     controller = simulation.processes[simulation.controller.id or 0].broker
     assert controller is not None
 
@@ -136,7 +136,7 @@ def test_what_zookeeper_refuses_of_a_creation(
 def test_a_log_that_cannot_be_compacted_is_named_in_one_line(
     simulation: Simulation, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """With the broker and what was wrong; it is no failure of the broker."""
+    """A log that cannot be compacted is logged in one line with its reason, and is no failure."""
     name = TopicPartition("a", 0)
     leader = present(simulation.partition(*name).leader)
     broker = present(simulation.processes[leader].broker)

@@ -1,4 +1,4 @@
-"""A broker's channels to the controller: what is sent again, and for how long."""
+"""A broker's channels to the controller: which requests they retry, and for how long."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ MOVED = AlterIsrResponse(ErrorCode.NOT_CONTROLLER, ())
 STALE = AlterIsrResponse(ErrorCode.STALE_BROKER_EPOCH, ())
 
 
-pytestmark = pytest.mark.pure  # a stand-in for the broker, which compiled code takes for an actor
+pytestmark = pytest.mark.pure  # replaces the broker, which compiled code takes for an actor
 
 
 class Broker(FakeHost):
-    """A node that notes what it asks; the test gives the answers."""
+    """A node that records its requests; the test supplies the responses."""
 
     start_task = staticmethod(Task)
 
@@ -55,7 +55,7 @@ class Broker(FakeHost):
 
 @pytest.mark.parametrize("failure", [MOVED, Disconnected("gone"), RequestTimeout("late")])
 def test_the_same_request_goes_to_the_next_controller(failure: Any) -> None:
-    """After a broken connection or NOT_CONTROLLER it is sent again, 50 ms later and unchanged."""
+    """After a disconnect, a timeout or NOT_CONTROLLER a request is sent again 50 ms later."""
     broker = Broker()
     broker.channel(None).send(REQUEST, broker.answers.append)
     broker.answer(failure)
@@ -70,7 +70,7 @@ def test_the_same_request_goes_to_the_next_controller(failure: Any) -> None:
 
 
 def test_a_broker_that_knows_no_controller_looks_again_every_100_ms() -> None:
-    """Nothing is sent until its metadata names one."""
+    """A channel without a known controller looks for one in the metadata every 100 ms."""
     broker = Broker()
     broker.controller = None
     broker.channel(None).send(REQUEST, broker.answers.append)
@@ -82,8 +82,9 @@ def test_a_broker_that_knows_no_controller_looks_again_every_100_ms() -> None:
 
 
 def test_the_controller_is_known_before_anything_is_asked() -> None:
-    """A channel takes the first controller that metadata name, and asks it though there is another
-    one meanwhile (NodeToControllerRequestThread.doWork)."""
+    """A channel keeps the first controller of the metadata and sends its request there even if
+    another was elected meanwhile (NodeToControllerRequestThread.doWork).
+    """
     broker = Broker()
     channel = broker.channel(None)
     channel.look_up()
@@ -100,8 +101,9 @@ def test_the_controller_is_known_before_anything_is_asked() -> None:
 
 @pytest.mark.parametrize("version", ["2.8", "3.9"])
 def test_a_leader_that_never_asked_asks_the_first_controller(version: str) -> None:
-    """The first controller stands still; a follower that comes back stays out of the ISR until the
-    leader's request to the first controller has failed."""
+    """A leader sends its first AlterIsr to the first controller, here paused; until that request
+    fails, a returning follower stays out of the ISR.
+    """
     config = {"controller.socket.timeout.ms": "60000", "replica.lag.time.max.ms": "600000"}
     with Simulation(brokers=4, seed=3, kafka_version=version, config=config) as sim:
         first = sim.controller.id
@@ -120,8 +122,9 @@ def test_a_leader_that_never_asked_asks_the_first_controller(version: str) -> No
 
 
 def test_a_proposal_is_never_too_old() -> None:
-    """The channel of AlterIsr has no limit of age; one attempt takes controller.socket.timeout.ms
-    at most (AlterIsrManager of Kafka 2.8)."""
+    """AlterIsr requests are retried without limit; one attempt takes controller.socket.timeout.ms
+    at most (AlterIsrManager of Kafka 2.8).
+    """
     broker = Broker()
     broker.channel(None).send(REQUEST, broker.answers.append)
     for _ in range(30):
@@ -133,7 +136,7 @@ def test_a_proposal_is_never_too_old() -> None:
 
 
 def test_other_channels_give_a_request_up_when_it_is_too_old() -> None:
-    """``ask`` raises RequestTimeout once a request is as old as the channel allows."""
+    """``ask`` raises RequestTimeout once a request reaches the channel's maximum age."""
     broker = Broker()
     asking = Task(broker.channel(1000).ask(REQUEST))
     while not asking.done:
@@ -145,7 +148,7 @@ def test_other_channels_give_a_request_up_when_it_is_too_old() -> None:
 
 
 def test_a_refusal_that_is_no_answer_ends_the_request() -> None:
-    """The callback gets None, so that the sender decides what to do."""
+    """A request that is refused ends with None for its callback, so that the sender decides."""
     broker = Broker()
     broker.channel(None).send(REQUEST, broker.answers.append)
     broker.answer(KafkaError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED, "no"))
@@ -156,7 +159,7 @@ def test_a_refusal_that_is_no_answer_ends_the_request() -> None:
 
 @pytest.mark.parametrize("version", ["2.8", "3.9"])
 def test_a_proposal_outlives_the_controller(version: str) -> None:
-    """An AlterIsr that the dying controller never answered reaches its successor as it is."""
+    """An AlterIsr that the dying controller never answered is sent to its successor unchanged."""
     with Simulation(brokers=4, seed=3, kafka_version=version) as sim:
         first = sim.controller.id
         assert first is not None

@@ -1,4 +1,4 @@
-"""OffsetFetch at a broker that does not coordinate the group, by the client's version."""
+"""OffsetFetch at a broker that is not the group's coordinator, by request version."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ ORDERS = TopicPartition("orders", 0)
 def test_version_1_hears_nothing_of_the_groups_error_since_3_5(
     release: str, api_version: int, error: ErrorCode, topics: int
 ) -> None:
-    """Until 3.4 it was told at each partition that the client had asked for."""
+    """Since 3.5 version 1 omits the group's error; until 3.4 each requested partition had it."""
     request = OffsetFetchRequest("group", (ORDERS,))
     with Simulation(1, seed=1, kafka_version=release) as simulation:
         answers: list[Any] = []

@@ -31,7 +31,7 @@ def ask(simulation: Simulation, broker_id: int) -> tuple[ErrorCode, int]:
 
 
 def first_id(simulation: Simulation, broker_id: int) -> int:
-    """The first id of a broker's first block."""
+    """Return the first id of a broker's first block."""
     assert ask(simulation, broker_id)[0] is RELOADING
     simulation.run_for(20)
     error, producer_id = ask(simulation, broker_id)
@@ -40,7 +40,7 @@ def first_id(simulation: Simulation, broker_id: int) -> int:
 
 
 def use_up(simulation: Simulation, broker_id: int, count: int) -> int:
-    """Take so many ids; the last one."""
+    """Allocate ``count`` ids and return the last."""
     ids = present(simulation.processes[broker_id].broker).producer_ids
 
     async def take() -> int:
@@ -58,7 +58,7 @@ def stored(simulation: Simulation) -> tuple[int, str, str]:
 
 
 def asked(simulation: Simulation) -> list[tuple[str, str | None]]:
-    """Who asked whom for a block."""
+    """Return (sender, receiver) of every AllocateProducerIds request."""
     return [
         (event.actor, event.peer)
         for event in simulation.events
@@ -67,7 +67,7 @@ def asked(simulation: Simulation) -> list[tuple[str, str | None]]:
 
 
 def test_the_controller_writes_the_block_that_a_broker_asks_for(simulation: Simulation) -> None:
-    """The broker's ZooKeeper client has no part in it; the znode names the broker."""
+    """The controller writes a broker's block to ZooKeeper, and the znode names the broker."""
     assert first_id(simulation, 2) == 0
     assert stored(simulation) == (2, "0", "999")
     assert first_id(simulation, 1) == 1000
@@ -77,7 +77,7 @@ def test_the_controller_writes_the_block_that_a_broker_asks_for(simulation: Simu
 
 @pytest.mark.parametrize("version", ["1.1", "2.8"])
 def test_before_3_0_brokers_write_their_blocks_themselves(version: str) -> None:
-    """A broker takes one when it starts (``ProducerIdManager``'s constructor in 2.8.2)."""
+    """A broker allocates a block when it starts (``ProducerIdManager``'s constructor in 2.8.2)."""
     with Simulation(3, kafka_version=version) as simulation:
         assert stored(simulation)[1:] == ("2000", "2999")
         firsts = [ask(simulation, broker_id) for broker_id in (1, 2, 3)]
@@ -89,16 +89,18 @@ def test_before_3_0_brokers_write_their_blocks_themselves(version: str) -> None:
 
 @pytest.mark.parametrize("version", ["1.1", "2.8"])
 def test_before_3_0_a_new_producer_needs_no_zookeeper(version: str) -> None:
-    """A broker whose session is over still gives ids of its block."""
+    """A broker without ZooKeeper still allocates ids of its block."""
     with Simulation(3, kafka_version=version) as simulation:
         simulation.network.partition([2], ["zk-1"])
         assert ask(simulation, 2)[0] is ErrorCode.NONE
 
 
 def test_the_block_ahead_serves_while_there_is_no_controller(simulation: Simulation) -> None:
-    """Then COORDINATOR_LOAD_IN_PROGRESS until the next controller gives one."""
+    """Prefetched blocks serve without a controller; then clients get COORDINATOR_LOAD_IN_PROGRESS
+    until the next one allocates a block.
+    """
     assert first_id(simulation, 2) == 0
-    assert use_up(simulation, 2, 900) == 900  # which asks for the next block
+    assert use_up(simulation, 2, 900) == 900  # requests the next block
     simulation.run_for(20)
     simulation.broker(1).kill()
     assert use_up(simulation, 2, 99 + 1000) == 1999
@@ -112,7 +114,7 @@ def test_the_block_ahead_serves_while_there_is_no_controller(simulation: Simulat
 
 
 def test_who_is_not_the_controller_any_more_says_so(simulation: Simulation) -> None:
-    """The broker asks again, until its metadata name the new one."""
+    """A broker refused by the former controller retries until its metadata name the new one."""
     simulation.network.hold(
         lambda delivery: (
             type(delivery.message).__name__ == "UpdateMetadataRequest"
@@ -136,7 +138,7 @@ def test_who_is_not_the_controller_any_more_says_so(simulation: Simulation) -> N
 def test_a_request_that_nobody_answers_ends_after_the_request_timeout(
     simulation: Simulation,
 ) -> None:
-    """Whoever comes then has the broker ask anew, at once."""
+    """After an unanswered request timed out, the next caller triggers a new one at once."""
     simulation.network.isolate("broker-3")
     broker = present(simulation.processes[3].broker)
 
@@ -162,7 +164,7 @@ def test_a_request_that_nobody_answers_ends_after_the_request_timeout(
 def test_the_controller_knows_who_may_ask(
     simulation: Simulation, broker_id: int, epoch_change: int, error: str
 ) -> None:
-    """A broker that it does not know, or knew in a former life, gets no block."""
+    """The controller refuses a block to an unregistered broker id or a stale broker epoch."""
     epoch = present(simulation.processes[2].broker).controller.broker_epoch + epoch_change
     answer = simulation.ask(1, AllocateProducerIdsRequest(broker_id, epoch))
     assert answer.error is ErrorCode[error]
@@ -173,7 +175,7 @@ def test_the_controller_knows_who_may_ask(
 
 
 def test_a_refusal_is_followed_by_a_pause(simulation: Simulation) -> None:
-    """The broker asks for a block again after 50 ms."""
+    """After a refusal the broker asks for a block again after 50 ms."""
     simulation.inject("AllocateProducerIds", error="STALE_BROKER_EPOCH")
     assert ask(simulation, 2)[0] is RELOADING
     simulation.run_for(5)

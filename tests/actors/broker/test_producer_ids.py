@@ -1,4 +1,4 @@
-"""Producer ids: who waits for a block of them, and who is sent away."""
+"""Producer ids: when callers wait for a block, and when they are refused."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from fakekafka.tests.support.run_now import run_now
 
 
 class Blocks:
-    """A ZooKeeper that gives a block when the test says so."""
+    """A ZooKeeper that allocates a block when the test says so."""
 
     def __init__(self) -> None:
         self.asked: list[Pending[tuple[int, int]]] = []
@@ -24,11 +24,11 @@ class Blocks:
         return await self.asked[-1]
 
 
-pytestmark = pytest.mark.pure  # a stand-in for the broker, which compiled code takes for an actor
+pytestmark = pytest.mark.pure  # replaces the broker, which compiled code takes for an actor
 
 
 class Host:
-    """As much of a node as the ids need."""
+    """The part of a node that producer ids use."""
 
     start_task = staticmethod(Task)
 
@@ -46,14 +46,14 @@ def source(blocks: Blocks, clock: list[int]) -> PrefetchedProducerIds:
 
 
 def refused(ids: PrefetchedProducerIds) -> bool:
-    """Whether the caller is to come back."""
+    """Return True if the caller is refused with a retriable error."""
     with pytest.raises(KafkaError) as refusal:
         run_now(ids.next_id())
     return refusal.value.code is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
 
 
 def test_the_next_block_is_asked_for_when_nine_tenths_are_used() -> None:
-    """Once per block; whoever comes before it is there is refused (KAFKA-14694)."""
+    """The next block is requested once, at 90 %; callers before it are refused (KAFKA-14694)."""
     blocks = Blocks()
     ids = source(blocks, [0])
     assert refused(ids)
@@ -71,7 +71,7 @@ def test_the_next_block_is_asked_for_when_nine_tenths_are_used() -> None:
 
 
 def test_until_3_5_a_caller_waits_for_the_next_block_when_all_of_one_are_used() -> None:
-    """The last id is used as well, and who comes meanwhile waits for the same block."""
+    """Until 3.5 callers wait for the next block, which is requested after the last id is used."""
     blocks = Blocks()
     ids = ProducerIds(1, blocks.allocate)
     given: list[int] = []
@@ -93,7 +93,7 @@ def test_until_3_5_a_caller_waits_for_the_next_block_when_all_of_one_are_used() 
 
 
 def test_a_failure_is_followed_by_a_pause() -> None:
-    """50 ms, in which nobody asks again."""
+    """After a failure no block is requested for 50 ms."""
     blocks, clock = Blocks(), [0]
     ids = source(blocks, clock)
     assert refused(ids)
@@ -117,7 +117,7 @@ def test_a_failure_is_followed_by_a_pause() -> None:
 def test_the_first_producer_of_a_broker_is_sent_away_since_3_6(
     version: str, first: ErrorCode
 ) -> None:
-    """It comes back, as clients do with an error that can be retried."""
+    """Since 3.6 a broker's first producer gets a retriable error, and succeeds on its retry."""
     with Simulation(1, kafka_version=version) as simulation:
 
         async def ask() -> ErrorCode:

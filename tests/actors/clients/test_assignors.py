@@ -1,4 +1,4 @@
-"""The assignors of modelled members: what each gives, and the bytes it travels in."""
+"""Assignors of modelled members: their assignments, and the encoding of those."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def shown(assignment: Assignment) -> dict[str, list[str]]:
 
 
 def test_range_gives_neighbours_topic_by_topic() -> None:
-    """The first members get one more of each topic."""
+    """The range assignor gives the first members one more partition of each topic."""
     found = range_assignor({"a": 3, "b": 3}, {"y": BOTH, "x": BOTH})
     assert shown(found) == {"y": ["a2", "b2"], "x": ["a0", "a1", "b0", "b1"]}
 
@@ -55,7 +55,7 @@ def test_sticky_keeps_what_balance_allows() -> None:
 
 
 def test_cooperative_members_get_nothing_that_another_still_has() -> None:
-    """KIP-429: it is given up first, and assigned by the rebalance that follows."""
+    """KIP-429: a partition is revoked first and assigned anew by the next rebalance."""
     owned = tuple(TopicPartition("a", number) for number in range(4))
     members = {"x": Subscription(("a",), owned), "y": Subscription(("a",))}
     found = cooperative_sticky_assignor({"a": 4}, members)

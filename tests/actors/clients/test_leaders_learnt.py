@@ -1,4 +1,4 @@
-"""What a modelled client believes of two brokers that say different things of a leader."""
+"""Leaders as a modelled client learns them from brokers that disagree."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def client() -> Iterator[SimulatedClient]:
 
 
 def test_news_of_an_older_leader_epoch_is_not_believed(client: SimulatedClient) -> None:
-    """KIP-320: it comes from a broker that has not heard of the election yet."""
+    """KIP-320: a client ignores a leader with an older epoch, from a broker that lags behind."""
     assert not client._learn(told(leader=1, leader_epoch=4))
     assert not client._learn(told(leader=2, leader_epoch=5))
     assert not client._learn(told(leader=1, leader_epoch=4))
@@ -39,7 +39,7 @@ def test_news_of_an_older_leader_epoch_is_not_believed(client: SimulatedClient) 
 def test_news_of_the_same_leader_epoch_is_believed(
     client: SimulatedClient, leader_epoch: int
 ) -> None:
-    """Brokers that tell no epochs all tell -1: the last answer counts."""
+    """With equal epochs, such as -1 of brokers without epochs, the latest answer counts."""
     client._learn(told(leader=1, leader_epoch=leader_epoch))
     client._learn(told(leader=2, leader_epoch=leader_epoch))
     assert client.leaders[WHERE] == (2, leader_epoch)

@@ -1,4 +1,4 @@
-"""A member that its group takes no more."""
+"""A member that its group refuses."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from fakekafka.protocol.errors import ErrorCode
 
 
 def test_a_member_that_is_refused_says_why_and_raises_nothing() -> None:
-    """The compiled build took its failure for None, as it was before the member asked."""
+    """A refused member keeps the error as its failure; the compiled build once saw None there."""
     with Simulation(1, seed=1, topics={"orders": 1}) as simulation:
         member = simulation.group_consumer("billing", ["orders"], session_timeout_ms=1)
         simulation.run_for(5000)

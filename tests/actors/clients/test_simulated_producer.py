@@ -1,4 +1,4 @@
-"""The modelled producer: what it takes, and what it says to the rest."""
+"""The modelled producer: its arguments and its timeouts."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from fakekafka.tests.support.present import present
 
 
 def test_a_partition_is_a_pair_or_its_value() -> None:
-    """Both name one queue, whose records keep their order."""
+    """A pair and a TopicPartition name the same queue, whose records keep their order."""
     with Simulation(1) as simulation:
         simulation.create_topic("orders", 1, 1)
         producer = simulation.producer(linger_ms=5)
@@ -44,7 +44,9 @@ def test_what_is_no_record_is_refused_at_once(where: Any, value: Any, message: s
 
 
 def test_a_record_is_given_up_after_max_block_ms_while_nobody_tells_of_its_partition() -> None:
-    """Every broker is silent: no answer wakes the producer (``KafkaProducer.waitOnMetadata``)."""
+    """A record fails after ``max_block_ms`` without metadata, even if no response wakes the
+    producer (``KafkaProducer.waitOnMetadata``).
+    """
     with Simulation(2, topics={"t": 1}, trace=False) as simulation:
         producer = simulation.producer(max_block_ms=7000, delivery_timeout_ms=40_000)
         for broker in (1, 2):
@@ -61,7 +63,7 @@ def test_a_record_is_given_up_after_max_block_ms_while_nobody_tells_of_its_parti
 
 
 def test_the_delivery_timeout_counts_from_the_moment_the_partition_is_known() -> None:
-    """A topic without a leader takes no record; the producer has its metadata all the same."""
+    """The delivery timeout starts when metadata name the partition, even without a leader."""
     config = {"zookeeper.session.timeout.ms": 6000}
     with Simulation(2, config=config, trace=False) as simulation:
         simulation.create_topic("t", assignment={0: [2]})
@@ -84,8 +86,9 @@ def test_the_delivery_timeout_counts_from_the_moment_the_partition_is_known() ->
 
 @pytest.mark.parametrize("heals", [False, True])
 def test_of_a_machine_that_is_cut_off_no_refusal_comes(heals: bool) -> None:
-    """Whoever asks it waits for its request timeout, and turns to another broker then; or until
-    the link is mended, since TCP goes on trying."""
+    """A request to an isolated machine is not refused: it fails at the request timeout, or is
+    delivered when the link heals, as TCP retransmits.
+    """
     with Simulation(2, topics={"t": 1}, trace=False) as simulation:
         dead = present(simulation.partition("t", 0).leader)
         producer = simulation.producer(request_timeout_ms=40_000)

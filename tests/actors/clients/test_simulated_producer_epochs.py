@@ -1,4 +1,4 @@
-"""An idempotent producer goes on in a new epoch after a batch was given up (KIP-360)."""
+"""An idempotent producer continues in a new epoch after a batch failed (KIP-360)."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ TP = TopicPartition("t", 0)
 
 
 def numbers(simulation: Simulation, partition: int = 0) -> list[tuple[int, int]]:
-    """(producer epoch, base sequence) of every batch the leader has."""
+    """Return (producer epoch, base sequence) of every batch in the leader's log."""
     leader = present(simulation.partition("t", partition).leader)
     broker = present(simulation.processes[leader].broker)
     log = present(
@@ -35,14 +35,14 @@ def numbers(simulation: Simulation, partition: int = 0) -> list[tuple[int, int]]
 
 
 class Outcomes(list[str]):
-    """Names of the errors that records ended with, in the order of the records' ends."""
+    """Names of the errors with which records completed, in order."""
 
     def note(self, error: ErrorCode, _offset: int) -> None:
         self.append(error.name)
 
 
 def send(simulation: Simulation, producer: Any, outcomes: Outcomes, *values: bytes) -> None:
-    """Produce and wait until all that was produced has ended."""
+    """Produce records and wait until all have completed."""
     wanted = len(outcomes) + len(values)
     for value in values:
         producer.produce(("t", 0), value, callback=outcomes.note)
@@ -51,7 +51,7 @@ def send(simulation: Simulation, producer: Any, outcomes: Outcomes, *values: byt
 
 @pytest.mark.parametrize("version", IDEMPOTENT)
 def test_an_expired_batch_costs_an_epoch_and_nothing_more(version: str) -> None:
-    """What follows is numbered from 0 in the next epoch, so the broker takes it."""
+    """After an expired batch, sequence numbers restart at 0 in the next epoch."""
     with Simulation(3, kafka_version=version, topics={"t": 1}, trace=False) as simulation:
         producer = simulation.producer(delivery_timeout_ms=3000, request_timeout_ms=1000)
         outcomes = Outcomes()
@@ -69,7 +69,7 @@ def test_an_expired_batch_costs_an_epoch_and_nothing_more(version: str) -> None:
 
 
 def test_a_refused_batch_takes_no_others_along() -> None:
-    """Those sent behind it are refused for the gap, and sent again in the next epoch."""
+    """Batches after a refused one are sent again in the next epoch."""
     topics = {"t": {"partitions": 1, "config": {"max.message.bytes": "200"}}}
     with Simulation(1, topics=topics, trace=False) as simulation:
         producer = simulation.producer()
@@ -84,7 +84,7 @@ def test_a_refused_batch_takes_no_others_along() -> None:
 
 @pytest.mark.parametrize("error", ["OUT_OF_ORDER_SEQUENCE_NUMBER", "UNKNOWN_PRODUCER_ID"])
 def test_a_broker_that_forgot_the_producer_is_told_a_new_epoch(error: str) -> None:
-    """The very next number is refused, so nothing that is sent again would fill the gap."""
+    """A broker that forgot the producer gets all unacknowledged batches in the next epoch."""
     with Simulation(1, topics={"t": 1}, trace=False) as simulation:
         producer = simulation.producer()
         outcomes = Outcomes()
@@ -98,7 +98,7 @@ def test_a_broker_that_forgot_the_producer_is_told_a_new_epoch(error: str) -> No
 
 
 def test_other_partitions_go_on_in_the_new_epoch() -> None:
-    """Each numbers anew once nothing of its own is under way."""
+    """Other partitions enter the new epoch once they have no batch in flight."""
     with Simulation(1, topics={"t": 2}, trace=False) as simulation:
         producer = simulation.producer()
         outcomes = Outcomes()
@@ -130,7 +130,7 @@ def test_the_last_epoch_is_followed_by_another_producer_id() -> None:
 
 
 def sent(queue: PartitionQueue, count: int) -> list[ProducerBatch]:
-    """Batches of one record each, numbered and tracked as after their first send."""
+    """Return batches of one record, numbered and tracked as after their first send."""
     batches = []
     for _ in range(count):
         batch = ProducerBatch(0)
@@ -143,7 +143,7 @@ def sent(queue: PartitionQueue, count: int) -> list[ProducerBatch]:
 
 
 def test_an_expired_batch_that_was_stored_leaves_no_gap() -> None:
-    """The batch behind it was acknowledged, so the numbers go on in the same epoch."""
+    """If a batch after the expired one is acknowledged, the epoch is kept."""
     queue = PartitionQueue(TP, is_idempotent=True)
     identity = Identity(7, 0)
     queue.number_anew(identity)
@@ -158,7 +158,7 @@ def test_an_expired_batch_that_was_stored_leaves_no_gap() -> None:
 
 
 def test_no_epoch_is_raised_while_a_batch_behind_the_expired_one_may_be_stored() -> None:
-    """It keeps its number over its retries: another number would let it be stored twice."""
+    """A batch after the expired one keeps its number in retries, so that it is not stored twice."""
     queue = PartitionQueue(TP, is_idempotent=True)
     queue.number_anew(Identity(7, 0))
     expired, behind = sent(queue, 2)
@@ -175,7 +175,7 @@ def test_no_epoch_is_raised_while_a_batch_behind_the_expired_one_may_be_stored()
 
 
 def test_an_expired_batch_that_was_sent_once_holds_nothing_up() -> None:
-    """Kafka marks the numbers of a batch as unresolved only when it was sent again."""
+    """A batch that expires without a retry blocks nothing: only a retried batch is unresolved."""
     queue = PartitionQueue(TP, is_idempotent=True)
     queue.number_anew(Identity(7, 0))
     (expired,) = sent(queue, 1)
@@ -185,7 +185,7 @@ def test_an_expired_batch_that_was_sent_once_holds_nothing_up() -> None:
 
 
 def sends(simulation: Simulation, producer: Any) -> list[tuple[float, int, int]]:
-    """(ms, producer epoch, base sequence) of every produce request from now on."""
+    """Return a list of (ms, producer epoch, base sequence) that every produce request extends."""
     seen: list[tuple[float, int, int]] = []
 
     def note(delivery: Any) -> None:
@@ -199,7 +199,7 @@ def sends(simulation: Simulation, producer: Any) -> list[tuple[float, int, int]]
 
 
 def test_batches_are_sent_again_one_by_one() -> None:
-    """Only the first of those sent goes out again; the next follows upon its answer."""
+    """After an error only the first batch is sent again; the next follows its response."""
     with Simulation(1, topics={"t": 1}, trace=False) as simulation:
         producer = simulation.producer()
         outcomes = Outcomes()
@@ -215,8 +215,10 @@ def test_batches_are_sent_again_one_by_one() -> None:
 
 
 def test_an_epoch_raised_over_stored_batches_stores_them_twice() -> None:
-    """Kafka's hazard: a broker that lacks their numbers refuses the first, and all that was sent
-    and not acknowledged is numbered anew (``TransactionManager.bumpIdempotentProducerEpoch``)."""
+    """A raised epoch may store batches twice, as in Kafka: if the broker refuses the first as
+    unknown, all unacknowledged batches are renumbered
+    (``TransactionManager.bumpIdempotentProducerEpoch``).
+    """
     with Simulation(1, topics={"t": 1}, trace=False) as simulation:
         producer = simulation.producer(request_timeout_ms=1000)
         outcomes = Outcomes()
@@ -237,7 +239,7 @@ def test_an_epoch_raised_over_stored_batches_stores_them_twice() -> None:
 
 
 def test_a_batch_expires_while_its_request_is_under_way() -> None:
-    """The delivery timeout ends it; an answer that comes later changes nothing for the user."""
+    """The delivery timeout ends a batch in flight, and a late response has no effect."""
     with Simulation(1, topics={"t": 1}, trace=False) as simulation:
         producer = simulation.producer(delivery_timeout_ms=1500, request_timeout_ms=1000)
         outcomes = Outcomes()
@@ -254,7 +256,7 @@ def test_a_batch_expires_while_its_request_is_under_way() -> None:
 
 
 def test_without_idempotence_nothing_is_numbered() -> None:
-    """Neither a failed nor an expired batch holds the others up."""
+    """Without idempotence neither a failed nor an expired batch blocks the others."""
     with Simulation(1, topics={"t": 1}, trace=False) as simulation:
         producer = simulation.producer(enable_idempotence=False)
         outcomes = Outcomes()

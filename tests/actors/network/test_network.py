@@ -1,4 +1,4 @@
-"""The network: order, delay, loss, partitions, holding back; and determinism of virtual time."""
+"""The network: order, delay, loss, cuts and holds; and determinism of virtual time."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Number:
 
 
 class Sink(Node):
-    """Keeps what arrives, with its time."""
+    """Records each message with its time of arrival."""
 
     def __init__(self, runtime: Runtime, name: str, process: Process) -> None:
         super().__init__(runtime, name, process)
@@ -54,7 +54,7 @@ def test_a_link_keeps_its_order_whatever_its_delay(model: Any) -> None:
 
 
 def test_a_link_keeps_its_order_though_there_are_rules() -> None:
-    """A loss on one link makes every message ask for rules; each link's order is the same."""
+    """Each link keeps its order although a loss on one link makes all messages check rules."""
     runtime, (a, b, _) = _world()
     runtime.network.set_latency(Uniform(0, 5))
     runtime.network.set_loss(0.5, "a", "c")
@@ -73,7 +73,7 @@ def test_a_constant_delay_is_exact() -> None:
 
 
 def test_a_link_with_a_bandwidth_sends_one_message_after_another() -> None:
-    """100 bytes at 0.1 MB/s take a millisecond; the delay of the link comes after that."""
+    """A link sends messages in turn: 100 bytes at 0.1 MB/s take 1 ms before the latency."""
     runtime, (a, b, c) = _world()
     runtime.network.set_latency(Constant(1))
     runtime.network.set_bandwidth(0.1)
@@ -90,7 +90,7 @@ def test_a_link_with_a_bandwidth_sends_one_message_after_another() -> None:
 
 
 def test_one_direction_of_one_link_can_be_narrow() -> None:
-    """All others take what is sent; without a limit again, nothing overtakes what is under way."""
+    """A limit applies to one direction of one link; after its end nothing is overtaken."""
     runtime, (a, b, c) = _world()
     runtime.network.set_latency(Constant(1))
     runtime.network.set_bandwidth(0.1, "a", "b")
@@ -109,7 +109,7 @@ def test_one_direction_of_one_link_can_be_narrow() -> None:
 
 
 def test_links_without_a_limit_play_the_same_run_beside_a_narrow_one() -> None:
-    """The rule takes no random number: a link that it is not about keeps its delays."""
+    """A bandwidth rule draws no random number, so that delays of other links do not change."""
 
     def times(narrow: bool) -> list[int]:
         runtime, (a, b, _) = _world(seed=7)
@@ -175,7 +175,7 @@ def test_held_messages_arrive_in_order_after_release() -> None:
 
 
 def test_what_was_held_keeps_its_order_behind_what_is_under_way() -> None:
-    """The delay drawn when it was sent counts from the release, and nothing is overtaken."""
+    """A held message's delay starts at its release, and no message is overtaken."""
     runtime, (a, b, _) = _world()
     holding = [True]
     runtime.network.set_latency(Constant(5))
@@ -206,7 +206,7 @@ def _heard_of_deaths(*nodes: Any) -> list[str]:
 def test_what_ends_a_connection_comes_over_the_link_from_the_dead(
     cut: tuple[str, str], told: list[str]
 ) -> None:
-    """A cut of the other direction lets it pass."""
+    """A connection's end travels from the dead process, whatever the other direction."""
     runtime, (a, b, c) = _world()
     heard = _heard_of_deaths(b, c)
     runtime.network.set_latency(Constant(1))
@@ -218,8 +218,9 @@ def test_what_ends_a_connection_comes_over_the_link_from_the_dead(
 
 @pytest.mark.parametrize("ending", ["killed", "without power", "back"])
 def test_a_peer_behind_a_cut_hears_of_a_death_when_the_link_is_mended(ending: str) -> None:
-    """The machine tells it again and again, unless it has no power. The connections of a process
-    that is back are new ones."""
+    """A peer behind a cut learns of a death after healing, as the machine retransmits, unless that
+    lost power or the process is back with new connections.
+    """
     runtime, (a, b, _) = _world()
     heard = _heard_of_deaths(b)
     runtime.network.cut("a", "b")
@@ -281,7 +282,7 @@ def test_the_clock_moves_to_the_limit_and_no_further() -> None:
 
 
 def test_lognormal_delays_are_drawn_as_python_draws_them() -> None:
-    """So that runs of before stay the same; Python promises it of ``random()`` alone."""
+    """Lognormal delays equal Python's, although Python keeps only ``random()`` stable."""
     model, ours, theirs = Lognormal(3, 0.7), random.Random(5), random.Random(5)
     drawn = [model.draw_us(ours) for _ in range(500)]
     assert drawn == [round(theirs.lognormvariate(math.log(3000), 0.7)) for _ in range(500)]

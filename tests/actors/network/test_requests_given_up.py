@@ -1,4 +1,4 @@
-"""What becomes of requests behind a cut whose sender has given them up."""
+"""Requests behind a cut that their senders gave up."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from fakekafka import Simulation
 
 
 def test_a_request_that_was_given_up_is_not_delivered_and_the_trace_says_so() -> None:
-    """When the cut heals, only those are sent again whose answer somebody waits for."""
+    """When a cut heals, requests that timed out are dropped, and the trace says so."""
     with Simulation(2, seed=3, trace=True) as simulation:
         simulation.create_topic("orders", assignment={0: [1, 2]})
         producer = simulation.producer(name="producer", request_timeout_ms=1000)

@@ -1,4 +1,4 @@
-"""Python's collector passes over what a recorder holds, and sees it again at the end."""
+"""The garbage collector skips a recorder's objects until the end of the run."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from fakekafka import Simulation
 from fakekafka.actors.runtime import garbage as module
 from fakekafka.actors.runtime import virtual
 
-pytestmark = pytest.mark.pure  # replaces what compiled code does not look up
+pytestmark = pytest.mark.pure  # replaces attributes that compiled code does not look up
 
 
 @pytest.fixture(autouse=True)
 def _unfrozen(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setattr(virtual, "_EVENTS_FEW", 10)
     monkeypatch.setattr(virtual, "garbage", module._Garbage())
-    gc.unfreeze()  # what a run of another test, not ended yet, has set aside
+    gc.unfreeze()  # objects frozen by an unfinished run of another test
     yield
     gc.unfreeze()
 
 
 def test_a_recorded_run_is_set_aside_until_it_ends() -> None:
-    """While it lasts; without a recorder there is nothing to pass over."""
+    """The objects of a recorded run are frozen until it ends; without a recorder none are."""
     with Simulation(1, trace=False) as simulation:
         simulation.run_for(1000)
         assert not gc.get_freeze_count()
@@ -35,7 +35,7 @@ def test_a_recorded_run_is_set_aside_until_it_ends() -> None:
 
 
 def test_what_a_program_froze_itself_stays_so() -> None:
-    """The collector is one for the whole process."""
+    """Objects that the program itself froze stay frozen."""
     gc.freeze()
     before = gc.get_freeze_count()
     with Simulation(1) as simulation:
@@ -44,7 +44,7 @@ def test_what_a_program_froze_itself_stays_so() -> None:
 
 
 def test_a_collector_that_is_off_stays_so() -> None:
-    """Neither its thresholds nor its objects are touched."""
+    """If the collector is disabled, its thresholds and objects are not changed."""
     before = gc.get_threshold()
     gc.disable()
     try:
@@ -57,7 +57,7 @@ def test_a_collector_that_is_off_stays_so() -> None:
 
 
 def test_garbage_of_a_long_run_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is set aside is looked at now and then: brokers that died are garbage."""
+    """Frozen objects are collected at intervals, as dead brokers are garbage."""
     collected = _looks(monkeypatch, [0.0, 20.0, 20.1, 30.2, 30.3], objects=1000)
     garbage = module._Garbage()
     garbage.set_aside()
@@ -68,7 +68,7 @@ def test_garbage_of_a_long_run_is_found(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 def test_a_look_waits_until_it_takes_its_share_only(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The more objects there are, the longer."""
+    """A collection waits the longer the more objects are frozen, to keep its share of time."""
     collected = _looks(monkeypatch, [0.0, 20.0, 29.0, 31.0, 31.3], objects=300_000)
     garbage = module._Garbage()
     for _ in range(3):
@@ -79,7 +79,7 @@ def test_a_look_waits_until_it_takes_its_share_only(monkeypatch: pytest.MonkeyPa
 
 
 def _looks(monkeypatch: pytest.MonkeyPatch, times_s: list[float], objects: int) -> list[None]:
-    """Grows with each look of a collector; the clock shows these times."""
+    """Return a list that grows with each collection; the clock shows the given times."""
     clock = iter(times_s)
     collected: list[None] = []
     monkeypatch.setattr("time.perf_counter", lambda: next(clock))

@@ -1,4 +1,4 @@
-"""The virtual network's short way: the same events as by the rules, at fewer steps."""
+"""The virtual network's fast path, which gives the same events as its rules."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Question:
 
 
 class Peer(Node):
-    """Answers twice the number; keeps what it was asked and answered, with the time."""
+    """Answers twice the number, and records questions and answers with their times."""
 
     def __init__(self, runtime: Runtime, name: str, process: Process) -> None:
         super().__init__(runtime, name, process)
@@ -169,7 +169,7 @@ def test_events_come_one_by_one_as_they_come_all_at_once() -> None:
 
 
 class Careful(Peer):
-    """Asks somebody else before it answers, and takes nothing else meanwhile."""
+    """Asks another node before it answers, and handles one request at a time."""
 
     handles_one_at_a_time = True
 
@@ -214,7 +214,7 @@ def test_what_holds_back_requests_lets_answers_through() -> None:
 
 
 class Sorter(Peer):
-    """Sees every request before a handler is looked for."""
+    """Sees every request before its handler is looked up."""
 
     def handle(self, delivery: Any) -> None:
         self.seen.append(("sorted", delivery.message.number))

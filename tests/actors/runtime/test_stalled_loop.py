@@ -1,4 +1,4 @@
-"""Time that the live loop did not run is no time: nothing expires that had no chance to speak.
+"""A stall of the live event loop does not count, so that nothing expires in it.
 
 Dates are those of the wall clock.
 """
@@ -17,16 +17,16 @@ from fakekafka.actors.runtime import runtime as runtimes
 from fakekafka.actors.runtime.live import LiveRuntime
 from fakekafka.actors.runtime.threaded import ThreadedRuntime
 
-pytestmark = pytest.mark.pure  # puts another clock in the place of the module ``time``
+pytestmark = pytest.mark.pure  # replaces the module ``time``
 
 
 class Clock:
-    """Stands for the module ``time``; it can be put forward, as after a long stop."""
+    """Replaces the module ``time``, and can be advanced as if the process had stalled."""
 
     def __init__(self) -> None:
         self.missed_ns = 0
         self.set_forward_ns = 0
-        """By this the wall clock alone is ahead."""
+        """Nanoseconds by which only the wall clock is ahead."""
 
     def monotonic_ns(self) -> int:
         return time.monotonic_ns() + self.missed_ns
@@ -54,14 +54,14 @@ def runtime(clock: Clock) -> Iterator[LiveRuntime]:
 
 
 def beat_passes(runtime: LiveRuntime) -> None:
-    """Wait for the next beat of the loop."""
+    """Wait for the next beat of the event loop."""
     passed = threading.Event()
     runtime.loop.call_soon_threadsafe(runtime.loop.call_later, 0.06, passed.set)
     assert passed.wait(10)
 
 
 def test_the_clock_leaves_out_what_the_loop_missed(runtime: LiveRuntime, clock: Clock) -> None:
-    """A minute without a beat counts as a quarter of a second, and the clock never goes back."""
+    """A stall of a minute counts as 250 ms, and the clock never goes back."""
     beat_passes(runtime)
     before_us, before_ms = runtime.now_us(), runtime.now_ms()
     clock.missed_ns += 60_000_000_000
@@ -73,7 +73,7 @@ def test_the_clock_leaves_out_what_the_loop_missed(runtime: LiveRuntime, clock: 
 
 
 def test_a_clock_without_stalls_is_the_wall_clock(runtime: LiveRuntime) -> None:
-    """It goes on between beats, and with them."""
+    """Without stalls the clock follows the wall clock, at beats and between them."""
     began_ns = time.monotonic_ns()
     first = runtime.now_us()
     for _ in range(3):
@@ -83,13 +83,13 @@ def test_a_clock_without_stalls_is_the_wall_clock(runtime: LiveRuntime) -> None:
 
 
 def test_a_timer_waits_for_what_the_clock_left_out(runtime: LiveRuntime, clock: Clock) -> None:
-    """One that the loop finds due after a stall is due only when the clock says so."""
+    """A timer that the event loop finds due after a stall waits until the clock reaches it."""
     fired: list[str] = []
 
     def set_timers() -> None:
         runtime.call_later(None, 1_000, lambda: fired.append("soon"))
         late = runtime.call_later(None, 1_000, lambda: fired.append("late"))
-        late.stalled_ns = -60_000_000_000  # as if the clock had left out a minute since
+        late.stalled_ns = -60_000_000_000  # as if the clock had skipped a minute since
         late.due_us += 60_000_000
 
     runtime.run_in(None, set_timers)
@@ -98,7 +98,7 @@ def test_a_timer_waits_for_what_the_clock_left_out(runtime: LiveRuntime, clock: 
 
 
 def test_a_timer_waits_no_longer_than_the_clock_says(runtime: LiveRuntime, clock: Clock) -> None:
-    """The clock has gone on a little in the stall, and the timer has waited before it."""
+    """A timer set before a stall fires when the clock reaches it, not later."""
     fired_us: list[int] = []
     due_us = 0
 
@@ -117,16 +117,16 @@ def test_a_timer_waits_no_longer_than_the_clock_says(runtime: LiveRuntime, clock
 
 
 def test_dates_are_those_of_the_wall_clock(runtime: LiveRuntime, clock: Clock) -> None:
-    """No stall is left out of them."""
+    """``wall_ms`` skips no stall."""
     clock.missed_ns += 60_000_000_000
     beat_passes(runtime)
-    wall_ms = runtime.wall_ms()  # before the clock is asked: a millisecond may begin in between
+    wall_ms = runtime.wall_ms()  # before the clock is read: a millisecond may begin in between
     assert 0 <= clock.time_ns() // 1_000_000 - wall_ms < 30_000
     assert runtime.wall_ms() - runtime.now_ms() > 30_000
 
 
 def test_the_threaded_runtime_has_dates_of_the_wall_clock(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A suspended machine, or one whose clock was set, changes none of its spans."""
+    """In the threaded runtime, a changed wall clock affects dates but no durations."""
     clock = Clock()
     for module in (threaded, runtimes):
         monkeypatch.setattr(module, "time", clock)
@@ -141,7 +141,7 @@ def test_the_threaded_runtime_has_dates_of_the_wall_clock(monkeypatch: pytest.Mo
 
 
 def test_what_brokers_date_after_a_stall_is_not_late(clock: Clock) -> None:
-    """Records, znodes and the limits of clients' timestamps; no session has expired meanwhile."""
+    """After a stall, records, znodes and timestamp limits have the current date."""
     with Cluster(1) as cluster:
         cluster.create_topic("stamped", config={"message.timestamp.type": "LogAppendTime"})
         cluster.create_topic("checked", config={"message.timestamp.after.max.ms": 1000})
@@ -164,7 +164,7 @@ def test_what_brokers_date_after_a_stall_is_not_late(clock: Clock) -> None:
 
 @pytest.mark.slow
 def test_sessions_outlive_a_loop_that_stands_still() -> None:
-    """Brokers stay registered and lead, though one call took longer than all sessions."""
+    """Brokers stay registered and lead though a call blocked longer than their sessions."""
     with Cluster(3, config={"zookeeper.session.timeout.ms": 1000}) as cluster:
         cluster.create_topic("orders", replication_factor=3)
         paths = [f"/brokers/ids/{broker}" for broker in (1, 2, 3)] + ["/controller"]

@@ -1,4 +1,4 @@
-"""Virtual time that would never go on: said instead of waited for."""
+"""Virtual time that would stand still forever raises an error."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def few(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_what_calls_itself_at_once_is_named() -> None:
-    """The runtime says where the clock stands, and can be used afterwards."""
+    """The error names the call that repeats at one time, and the runtime stays usable."""
     runtime = VirtualRuntime()
     goes_on = True
 
@@ -37,7 +37,7 @@ def test_what_calls_itself_at_once_is_named() -> None:
 
 
 def test_messages_without_latency_that_go_round_are_named() -> None:
-    """As a closed loop does over a network without latency."""
+    """Messages that circulate without latency, as in a closed loop, are named."""
     with Simulation(1, latency_ms=0) as simulation:
         simulation.create_topic("orders", 1, 1)
         producer = simulation.producer(linger_ms=0)

@@ -1,4 +1,4 @@
-"""What the firings of timers follow from."""
+"""Causes of timers that rearm themselves."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from fakekafka.actors.runtime.timer_chains import TimerChains
 
 
 def _fire(chains: TimerChains, actor: str, name: str, event: int, cause: int | None) -> int | None:
-    """Fire a timer that was armed at event ``cause``; return what began its chain."""
+    """Fire a timer that was armed at event ``cause``; return the cause of its chain."""
     begun_by = chains.begun_by(actor, name, cause)
     chains.fired(actor, name, event, begun_by)
     return begun_by
 
 
 def test_a_timer_armed_by_its_own_firing_follows_from_what_began_the_chain() -> None:
-    """A thousand rounds are no thousand hops."""
+    """A timer armed by its own firing has the cause of the first one, however many rounds later."""
     chains = TimerChains()
     cause: int | None = 5
     for event in range(10, 1000, 10):
@@ -23,7 +23,7 @@ def test_a_timer_armed_by_its_own_firing_follows_from_what_began_the_chain() -> 
 
 
 def test_a_timer_armed_by_anything_else_begins_a_new_chain() -> None:
-    """Another cause, another actor, another timer: each counts for itself."""
+    """A timer armed by another cause, actor or timer begins a new chain."""
     chains = TimerChains()
     assert _fire(chains, "broker-1", "tick", 10, 5) == 5
     assert _fire(chains, "broker-1", "tick", 20, 12) == 12
@@ -33,7 +33,7 @@ def test_a_timer_armed_by_anything_else_begins_a_new_chain() -> None:
 
 
 def test_a_chain_without_a_known_beginning_goes_on_hop_by_hop() -> None:
-    """A firing that follows from nothing is followed by the next one."""
+    """Without a known first cause, each firing is caused by the one before."""
     chains = TimerChains()
     assert _fire(chains, "broker-1", "tick", 10, None) is None
     assert _fire(chains, "broker-1", "tick", 20, 10) == 10
