@@ -13,7 +13,7 @@ from fakekafka.protocol.data import FetchRequest
 
 
 def test_a_simulation_runs_to_what_is_awaited() -> None:
-    """It stops right after the event, and time stands where it happened."""
+    """``break_on`` stops right after the event, at the event's time."""
     with Simulation(3, seed=4, topics={"orders": 1}) as simulation:
         leader = simulation.partition("orders", 0).leader
         assert leader is not None
@@ -31,7 +31,7 @@ def test_a_simulation_runs_to_what_is_awaited() -> None:
 
 
 def test_a_plain_debugger_in_a_handler_sees_the_whole_way(monkeypatch: pytest.MonkeyPatch) -> None:
-    """``breakpoint()`` stops in the thread of the test; the stack leads from it to the handler."""
+    """``breakpoint()`` stops in the test's thread; the stack leads from test to handler."""
     output = io.StringIO()
     debugger = pdb.Pdb(stdin=io.StringIO("where\np request\ncontinue\n"), stdout=output)
     debugger.use_rawinput = False

@@ -1,4 +1,4 @@
-"""The debugger: stepping, going back, breakpoints, injecting, saving what came of it."""
+"""The debugger: stepping, going back, breakpoints, injections and saving."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_forward_and_back_show_the_same(live: Debugger) -> None:
-    """Every event has one state, however one came to it."""
+    """Stepping back shows the same event and state as stepping forward."""
     live.goto(400)
     seen = []
     for _ in range(30):
@@ -75,7 +75,7 @@ def test_forward_and_back_show_the_same(live: Debugger) -> None:
 
 
 def test_the_next_event_of_an_actor(live: Debugger) -> None:
-    """By default of the one that acts here; back again, too."""
+    """The next event of an actor, by default of the current one, is found in both directions."""
     live.goto(300)
     assert finished(live.going_to_next_on("broker-2"))
     first = live.position
@@ -90,7 +90,7 @@ def test_the_next_event_of_an_actor(live: Debugger) -> None:
 def test_a_long_trace_is_not_read_for_one_crash(
     recorded: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Chunks without what is looked for are passed over, forward and back."""
+    """Chunks without a matching event are not decoded, in either direction."""
     read: list[int] = []
     whole, part = StoredTrace.raw_events, StoredTrace.view
 
@@ -120,7 +120,7 @@ def test_a_long_trace_is_not_read_for_one_crash(
 
 @pytest.mark.parametrize("kind", ["live", "recorded"])
 def test_breakpoints_stop_at_the_event(kind: str, recorded: Path) -> None:
-    """A crash, a message, a change of state, a time; forward, and back again."""
+    """Breakpoints on crashes, messages, state changes and times stop in both directions."""
     debugger = (
         Debugger.of_trace(recorded) if kind == "recorded" else Debugger.of_scenario(spec(), 3)
     )
@@ -148,7 +148,7 @@ def test_breakpoints_stop_at_the_event(kind: str, recorded: Path) -> None:
 
 
 def test_a_condition_about_the_cluster(recorded: Path) -> None:
-    """It stops when it becomes true; a recorded run is run again to ask it."""
+    """A condition on the cluster stops when it becomes true; a recorded run is repeated for it."""
     with Debugger.of_trace(recorded) as debugger:
         debugger.break_on("when leader('orders', 0) == 2")
         stop = debugger.run()
@@ -161,7 +161,7 @@ def test_a_condition_about_the_cluster(recorded: Path) -> None:
 
 @pytest.mark.parametrize("kind", ["live", "recorded"])
 def test_a_time_is_met_each_time_and_from_both_sides(kind: str, recorded: Path) -> None:
-    """The first event at or after it, whichever way one comes; not where one stands there."""
+    """A time is met at the first event at or after it, from both sides."""
     debugger = (
         Debugger.of_trace(recorded) if kind == "recorded" else Debugger.of_scenario(spec(), 3)
     )
@@ -180,10 +180,10 @@ def test_a_time_is_met_each_time_and_from_both_sides(kind: str, recorded: Path) 
 
 
 def test_a_time_between_two_parts_of_a_file_is_met_in_reverse(tmp_path: Path) -> None:
-    """The event before may be the last of the chunk before."""
+    """A time is met in reverse even if the event before it is in another chunk."""
     path = tmp_path / "run.fktrace"
     recorder = Recorder()
-    # Of several chunks: where they end does not hang on a few events more or less.
+    # A trace of several chunks, whose ends do not depend on a few events more or less.
     run = ScenarioRun(load_scenario("waiting_for_a_broker"), 3, recorder)
     run.run()
     recorder.save(path, header_of(run))
@@ -202,7 +202,7 @@ def test_a_time_between_two_parts_of_a_file_is_met_in_reverse(tmp_path: Path) ->
 
 
 def test_a_condition_about_the_cluster_is_met_in_reverse(recorded: Path) -> None:
-    """Where it came to hold for the last time, unless another breakpoint is nearer."""
+    """In reverse a condition is met where it last became true, or an earlier stop nearer by."""
     with Debugger.of_trace(recorded) as debugger:
         debugger.break_on("when leader('orders', 0) == 2")
         elected = debugger.run().number
@@ -224,7 +224,7 @@ def test_a_condition_about_the_cluster_is_met_in_reverse(recorded: Path) -> None
 
 
 def test_a_condition_about_a_cluster_that_cannot_run_again_is_refused(tmp_path: Path) -> None:
-    """When it is set: it would never be met. Other breakpoints of the recording are."""
+    """A condition on a cluster that cannot run again is refused when it is set."""
     path = tmp_path / "live.fktrace"
     recorder = Recorder()
     recorder.event(0, "start", "scenario", None, None, None, None, None)
@@ -249,7 +249,7 @@ def test_a_cut_recording_says_so(recorded: Path, tmp_path: Path) -> None:
 
 
 def test_a_fault_makes_another_run_that_is_a_scenario(live: Debugger, tmp_path: Path) -> None:
-    """What was injected is in the saved file, and the file gives the very same run."""
+    """An injected fault is in the saved scenario, which repeats the very same run."""
     live.goto("3s")
     finished(live.going_to_next_on("broker-2"))
     position, before = live.position, dict(live.state())
@@ -273,7 +273,7 @@ def test_a_fault_makes_another_run_that_is_a_scenario(live: Debugger, tmp_path: 
 
 
 def test_a_fault_in_a_story_is_one_of_its_faults(tmp_path: Path) -> None:
-    """It acts in the midst of a step; the story goes on from there, and the file repeats it."""
+    """A fault injected within a step of a story is saved, and the story continues after it."""
     with Debugger.of_scenario(load_scenario("kip_101_loss"), 0) as live:
         live.goto("2s")
         live.inject("kill", broker=1)
@@ -290,7 +290,7 @@ def test_a_fault_in_a_story_is_one_of_its_faults(tmp_path: Path) -> None:
 
 
 def test_what_cannot_be_injected_is_said(live: Debugger, tmp_path: Path) -> None:
-    """Too early, an unknown action, a run of which only the events are left."""
+    """An injection is refused too early, for an unknown action, or if only events are left."""
     with pytest.raises(UsageError, match="still starting"):
         live.inject("kill", broker=1)
     write_failover(tmp_path / "other.fktrace")
@@ -314,7 +314,7 @@ def test_what_cannot_be_injected_is_said(live: Debugger, tmp_path: Path) -> None
 
 
 def test_the_scenario_ends_where_somebody_takes_over(live: Debugger) -> None:
-    """The faults that it had left do not come any more."""
+    """After ``take_over`` the scenario's remaining faults do not occur."""
     live.goto("0.5s")
     simulation = live.take_over()
     simulation.run_for(3000)
@@ -335,13 +335,13 @@ def test_the_scenario_ends_where_somebody_takes_over(live: Debugger) -> None:
     ],
 )
 def test_a_mistake_in_a_breakpoint(live: Debugger, text: str, problem: str) -> None:
-    """It names what would be right."""
+    """The error for a wrong breakpoint suggests a correct one."""
     with pytest.raises(UsageError, match=problem):
         live.break_on(text)
 
 
 def test_actions_as_a_line() -> None:
-    """Values are TOML where they can be, words otherwise."""
+    """Values of an action are TOML where possible, else strings."""
     assert parse_action("kill broker=1") == ("kill", {"broker": 1})
     assert parse_action("reassign replicas='{orders-0 = [2, 3]}'")[1] == {
         "replicas": {"orders-0": [2, 3]}
@@ -353,7 +353,7 @@ def test_actions_as_a_line() -> None:
 
 @pytest.mark.parametrize("kind", ["live", "recorded"])
 def test_a_way_that_is_broken_off_ends_where_it_has_come(kind: str, recorded: Path) -> None:
-    """Forward, back and to a place; the next way goes on from there and misses nothing."""
+    """An interrupted run stops where it is, and the next run misses no breakpoint."""
     debugger = (
         Debugger.of_trace(recorded) if kind == "recorded" else Debugger.of_scenario(spec(), 3)
     )
@@ -375,7 +375,7 @@ def test_a_way_that_is_broken_off_ends_where_it_has_come(kind: str, recorded: Pa
 
 
 def test_going_on_in_slices_changes_nothing() -> None:
-    """Every slice goes further, and the events are those of a run without a pause."""
+    """A run in slices advances with every slice and has the events of an uninterrupted run."""
     with Debugger.of_scenario(spec(), 3) as whole, Debugger.of_scenario(spec(), 3) as sliced:
         assert whole.ends_us is None
         for debugger in (whole, sliced):
@@ -394,7 +394,7 @@ def test_going_on_in_slices_changes_nothing() -> None:
 
 
 def test_a_fault_that_is_not_injected_to_the_end_leaves_the_run(live: Debugger) -> None:
-    """The run to that place from the seed is repeated: the place stays, and so do the events."""
+    """An interrupted injection keeps the position and the events of the run."""
     live.goto(2000)
     before = live.trace.stored
     way = live.injecting("kill", broker=2)
@@ -408,7 +408,7 @@ def test_a_fault_that_is_not_injected_to_the_end_leaves_the_run(live: Debugger) 
 
 
 def test_to_go_to_an_event_that_never_comes_leaves_the_place(live: Debugger) -> None:
-    """However long the way to the end of the run is."""
+    """Going to an event beyond the end of the run keeps the position."""
     live.goto(400)
     with pytest.raises(TraceError, match="there is no event #99999"):
         live.goto(99_999)
@@ -416,7 +416,7 @@ def test_to_go_to_an_event_that_never_comes_leaves_the_place(live: Debugger) -> 
 
 
 def test_to_look_for_a_condition_again_can_be_broken_off(live: Debugger) -> None:
-    """The place is where one began, and no hit is counted."""
+    """An interrupted search for a condition in reverse keeps the position and counts no hit."""
     point = live.break_on("when leader('orders', 0) == 2")
     live.run()
     live.goto("9s")

@@ -1,4 +1,4 @@
-"""Shrinking: what a broken promise does not need goes, the promise stays broken."""
+"""Shrinking a scenario to the parts that break its promise."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ that = "alive(1)"
 
 
 def test_only_what_breaks_the_promise_is_left() -> None:
-    """One fault of four and one expectation of two; the smaller scenario is one to run."""
+    """Shrinking leaves one of four faults and one of two expectations in a runnable scenario."""
     told: list[str] = []
     result = shrink(SCENARIO, None, 5, told.append)
     small = parse_scenario(result.text)
@@ -59,14 +59,14 @@ def test_only_what_breaks_the_promise_is_left() -> None:
 
 
 def test_each_part_is_left_out_once() -> None:
-    """What one attempt left out does not come back with the next one."""
+    """A part that one attempt removed does not come back with the next."""
     result = shrink(SCENARIO + "[costs]\nbroker_request_ms = 0.01\n", None, 5)
     assert len(set(result.dropped)) == len(result.dropped)
     assert {"network", "costs"} <= set(result.dropped)
 
 
 def test_what_cannot_be_shrunk_is_said() -> None:
-    """A run without a broken promise, and a story."""
+    """Shrinking refuses a run without a broken promise, and a story."""
     kept = SCENARIO.replace('that = "alive(1)"', 'that = "alive(2)"')
     with pytest.raises(UsageError, match="breaks no promise"):
         shrink(kept)

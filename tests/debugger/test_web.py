@@ -1,4 +1,4 @@
-"""The debugger in a browser: stepping, breakpoints, killing a broker; who may not ask."""
+"""The debugger in a browser: stepping, breakpoints, killing a broker, and authorization."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def server(debugger: Debugger) -> Iterator[WebServer]:
 
 
 def ask(server: WebServer, path: str, asked: Any = None, **headers: str) -> tuple[int, Any]:
-    """Status and answer of a question with the token, unless the headers say otherwise."""
+    """Return status and body of a request with the token, unless the headers override it."""
     named = {name.replace("_", "-"): value for name, value in headers.items()}
     given = {"Authorization": f"Bearer {server.token}", **named}
     data = None if asked is None else json.dumps(asked).encode()
@@ -62,7 +62,7 @@ def ask(server: WebServer, path: str, asked: Any = None, **headers: str) -> tupl
 
 
 def test_steps_and_breakpoints(debugger: Debugger) -> None:
-    """The answer says after which event the run stands; the page says from which it goes on."""
+    """The page sends its position, and the answer has the new one."""
     session = WebSession(debugger)
     assert session.answer("step", {"seq": 0, "count": 7})["seq"] == 7
     assert session.answer("step", {"seq": 3, "count": 2})["seq"] == 5
@@ -74,7 +74,7 @@ def test_steps_and_breakpoints(debugger: Debugger) -> None:
 
 
 def test_a_fault_makes_it_another_run(debugger: Debugger) -> None:
-    """Events up to it stay; the broker dies there; the scenario of the new run can be read."""
+    """A fault keeps the earlier events, kills the broker, and the new scenario can be read."""
     session = WebSession(debugger)
     place = session.answer("run", {"until": "at 3s"})
     before = [event.as_dict() for event in debugger.trace.between(0, place["seq"])]
@@ -101,7 +101,7 @@ def test_a_fault_makes_it_another_run(debugger: Debugger) -> None:
     ],
 )
 def test_mistakes_are_told(debugger: Debugger, verb: str, asked: dict[str, Any]) -> None:
-    """The debugger stays where it is."""
+    """A wrong request raises an error, and the debugger keeps its position."""
     with pytest.raises(UsageError):
         WebSession(debugger).answer(verb, asked)
     assert debugger.position == 0
@@ -109,7 +109,7 @@ def test_mistakes_are_told(debugger: Debugger, verb: str, asked: dict[str, Any])
 
 @pytest.mark.slow
 def test_strangers_are_refused(server: WebServer) -> None:
-    """Without the token, with another one, from another site, under another name."""
+    """Requests without the right token, from another site or for another host are refused."""
     assert ask(server, "/part/index")[0] == 200
     assert ask(server, "/part/index", Authorization="Bearer wrong")[0] == 403
     assert ask(server, "/position", {}, Authorization="")[0] == 403
@@ -128,7 +128,7 @@ def test_strangers_are_refused(server: WebServer) -> None:
 @pytest.mark.slow
 @pytest.mark.xdist_group("trace page")
 def test_a_broker_is_killed_in_the_browser(server: WebServer, tmp_path: Path) -> None:
-    """Step, run to a breakpoint, kill the leader there, run to its successor, go back."""
+    """In the browser a user steps, runs to a breakpoint, kills the leader and goes back."""
     if CHROMIUM is None:
         pytest.skip("the page is looked at in Chromium: apt-get install chromium")
     complaints: list[str] = []
@@ -161,7 +161,7 @@ def test_a_broker_is_killed_in_the_browser(server: WebServer, tmp_path: Path) ->
 
 
 def test_the_command_prints_the_address(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """`debug --web` serves on this machine only, and says where, token included."""
+    """``debug --web`` listens on 127.0.0.1 only and prints its address with the token."""
     (tmp_path / "short.toml").write_text(SCENARIO)
     monkeypatch.setattr(WebServer, "run", lambda self: None)
     app = typer.Typer()

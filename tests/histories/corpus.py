@@ -1,7 +1,7 @@
-"""Keeps histories that reached what few others do: ``python -m fakekafka.tests.histories.corpus``.
+"""Stores histories that reach what few others do: ``python -m fakekafka.tests.histories.corpus``.
 
-It reads what ``fakekafka explore --out DIRECTORY`` left, takes the runs that were late to reach
-something new, leaves out the steps that this does not need, and writes the rest to ``rare/``.
+Reads the output of ``fakekafka explore --out DIRECTORY``, takes the late runs that reached
+something new, removes the steps that are not needed for it, and writes the rest to ``rare/``.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from fakekafka.tests.support.paths import ROOT
 
 FOLDER = ROOT / "tests" / "histories" / "rare"
 KINDS = ("state", "transition", "error", "flag")
-"""Kinds of what is reached that are worth a history; faults and their pairs are the plan's own."""
+"""Kinds of reached items that are worth a history; faults and their pairs come from the plan."""
 _BEGIN = "Reaches "
 _RUNS_MAX = 80
-"""Runs to make a history shorter."""
+"""Maximum number of runs to shorten a history."""
 
 
 class Kept(NamedTuple):
-    """A history, and what it is kept for."""
+    """A history and the items that it reaches."""
 
     history: History
     items: frozenset[str]
@@ -39,19 +39,19 @@ class Kept(NamedTuple):
 
     @property
     def file_name(self) -> str:
-        """From what it reaches first."""
+        """File name, made from the first item that the history reaches."""
         words = re.sub(r"[^a-z0-9]+", "_", min(self.items).lower())
         version = self.history.kafka_version.replace(".", "_")
         return f"{words}_{version}.txt"
 
 
 def items_of(about: str) -> frozenset[str]:
-    """What a kept history reaches, from its first line."""
+    """Return the items that a kept history reaches, from its first line."""
     return frozenset(about.removeprefix(_BEGIN).removesuffix(".").split("; "))
 
 
 def late_finds(runs: Path, version: str, after: int) -> Iterator[Kept]:
-    """The runs of an exploration that reached something new after so many others."""
+    """Yield the runs that reached something new after ``after`` others."""
     with runs.open(encoding="utf-8") as lines:
         for number, line in enumerate(lines):
             found = json.loads(line)
@@ -63,7 +63,7 @@ def late_finds(runs: Path, version: str, after: int) -> Iterator[Kept]:
 
 
 def shortened(kept: Kept) -> Kept | None:
-    """Leave out steps as long as all is reached and kept; None where it is not reached again."""
+    """Remove unneeded steps of a history; return None if its items are not reached again."""
     runs = 0
 
     def reaches(steps: Sequence[Step[Any]]) -> bool:
@@ -84,12 +84,12 @@ def shortened(kept: Kept) -> Kept | None:
 
 
 def is_reached(items: frozenset[str], outcome: Outcome) -> bool:
-    """Return whether a run reached all of it and kept every promise."""
+    """Return True if a run reached all items and broke no promise."""
     return not outcome.violations and items <= outcome.reached
 
 
 class _Enough(Exception):
-    """The budget is used up."""
+    """Raised when the budget of runs is used up."""
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

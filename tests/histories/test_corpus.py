@@ -1,4 +1,4 @@
-"""Histories that reached what few others do reach it again, and every promise is kept."""
+"""Stored histories that reach rare items still reach them and keep every promise."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ FILES = sorted(corpus.FOLDER.glob("*.txt"))
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
 def test_a_rare_history_reaches_again_what_it_is_kept_for(path: Path) -> None:
-    """A change of the emulation that makes a way unreachable is seen here."""
+    """A change of the emulation that makes a rare item unreachable fails here."""
     about, history = read_history(path)
     outcome = run(history, covers=True)
     assert outcome.violations == ()
@@ -24,7 +24,7 @@ def test_a_rare_history_reaches_again_what_it_is_kept_for(path: Path) -> None:
 def test_a_history_is_made_of_a_run_that_reached_something_new(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """With the steps that it needs; runs that broke a promise are for ``kept``."""
+    """A rare history has only the steps it needs; runs that broke a promise are skipped."""
     monkeypatch.setattr(corpus, "FOLDER", tmp_path)
     death = "transition: partition OnlinePartition to OfflinePartition"
     steps = ["wait 500", "latency 20 broker-1 broker-2", "kill 1", "wait 12000"]

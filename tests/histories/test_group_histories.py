@@ -1,4 +1,4 @@
-"""Random histories of groups end whole: one owner per generation, no committed offset lost."""
+"""Random histories of groups: one owner per generation, and no committed offset is lost."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from fakekafka.protocol.values import TopicPartition
 
 @pytest.mark.parametrize("seed", range(1, 9))
 def test_a_history_of_a_group_ends_whole(seed: int) -> None:
-    """DP-135: members join, leave and die, brokers die, often in the middle of a rebalance."""
+    """DP-135: groups end whole though members come and go and brokers die in rebalances."""
     version = ("2.8", "3.9", "1.1", "2.8", "3.9", "0.10")[seed % 6]
     outcome = run(History(ClassicGroups, version, seed))
     assert outcome.unexplained == (), outcome.history.command
@@ -21,13 +21,13 @@ def test_a_history_of_a_group_ends_whole(seed: int) -> None:
 
 @pytest.mark.parametrize("seed", range(1, 9))
 def test_a_history_of_a_group_of_the_consumer_protocol_ends_whole(seed: int) -> None:
-    """KIP-848: no partition is read by two members at any moment, whichever broker dies."""
+    """KIP-848: no partition is ever read by two members, whichever broker dies."""
     outcome = run(History(ConsumerGroups, "3.9", seed))
     assert outcome.unexplained == (), outcome.history.command
 
 
 def test_a_second_owner_and_a_lost_offset_are_told() -> None:
-    """The world notes who owned what, and what the coordinator said it kept."""
+    """A second owner of a partition and a lost committed offset are reported."""
     target = ClassicGroups("3.9", 1)
     partition = TopicPartition(TOPIC, 0)
     target.world.acknowledged[partition] = 1000
@@ -39,14 +39,14 @@ def test_a_second_owner_and_a_lost_offset_are_told() -> None:
 
 
 def test_the_last_member_stays_and_two_brokers_live() -> None:
-    """Steps that would leave too little behind do not apply."""
+    """The last member does not leave, and of three brokers two stay alive."""
     world = ClassicGroups("3.9", 1).world
     assert not Leave("member-1").do(world)
     assert [Kill(broker).do(world) for broker in (1, 2)] == [True, False]
 
 
 def test_a_member_that_comes_at_the_end_has_a_name_of_its_own() -> None:
-    """Where a step was left out, the names of later members are ahead of their number."""
+    """New members get unique names even if a removed step leaves a gap in the numbers."""
     steps = (Join("member-3", 500), Leave("member-1"), Die("member-3"))
     outcome = run(History(ClassicGroups, "3.9", 1, steps))
     assert outcome.violations == ()

@@ -1,4 +1,4 @@
-"""Each invariant tells of what breaks it, by its name, and of nothing else."""
+"""Each invariant reports exactly the states that violate it, under its name."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ Case = Callable[["Stage"], object]
 
 
 class Stage:
-    """Actors tell a watch, as they would tell a recorder, and one invariant hears of it."""
+    """A watch with one invariant, to which tests report state as actors report to a recorder."""
 
     def __init__(self, kind: type[Invariant], kafka_version: str = "3.9") -> None:
         self.watch = Watch()
@@ -62,7 +62,7 @@ class Stage:
         self.logs: dict[int, Log] = {}
 
     def store(self, leader: int, epoch: int, isr: tuple[int, ...], controller: int = 1) -> None:
-        """ZooKeeper has another leadership."""
+        """Report a new leadership in ZooKeeper."""
         self.zxid += 1
         data = {
             "leader": leader, "leader_epoch": epoch, "isr": isr, "controller_epoch": controller
@@ -77,7 +77,7 @@ class Stage:
         self._zk("znodes/brokers/topics/main-1", None, None)
 
     def role(self, broker: int, leader: int, epoch: int, isr: tuple[int, ...] = ()) -> None:
-        """A broker leads, or follows."""
+        """Report a broker's role as leader or follower."""
         if broker not in self._tell:
             name = f"broker-{broker}"
             paths = ("main-1-0/log_end_offset", "main-1-0/high_watermark", "main-1-0/start")
@@ -107,7 +107,7 @@ class Stage:
 
 
 def _deposed(stage: Stage) -> None:
-    """A controller in power takes another one for the leader than ZooKeeper has."""
+    """Have an active controller believe in a leader other than ZooKeeper's."""
     info = SimpleNamespace(leader_and_isr=SimpleNamespace(leader=1, leader_epoch=3))
     topics = SimpleNamespace(partition_leadership_info=lambda _where: info)
     stage.controller = SimpleNamespace(
@@ -127,7 +127,7 @@ def _deposed(stage: Stage) -> None:
 
 
 def _behind(stage: Stage) -> None:
-    """A leader's high watermark is beyond what a member of the ISR has."""
+    """Raise a leader's high watermark beyond the log of an ISR member."""
     stage.store(1, 0, (1, 2))
     stage.role(1, 1, 0, (1, 2))
     stage.role(2, 1, 0)
@@ -295,7 +295,7 @@ KEEPS: dict[str, tuple[type[Invariant], Case]] = {
 
 @pytest.mark.parametrize("what", BREAKS)
 def test_what_breaks_a_promise_is_told(what: str) -> None:
-    """Once, with the name of the promise and what was seen."""
+    """A broken promise is reported once, with its name and what was seen."""
     kind, happens, text = BREAKS[what]
     stage = Stage(kind)
     happens(stage)
@@ -317,15 +317,16 @@ def test_what_keeps_a_promise_is_not_told(what: str) -> None:
     ("version", "name"), [("0.10", "KIP-320"), ("1.1", "KIP-320"), ("3.9", "")]
 )
 def test_what_a_release_does_has_a_name(version: str, name: str) -> None:
-    """A follower that goes on behind other records: in a release that never mends that, it is what
-    mended it; in one that did, it has none."""
+    """A follower that appends after diverging records is a known defect named by the KIP that fixed
+    it; in a release with the fix it has no name.
+    """
     stage = Stage(LogMatching, version)
     _goes_on(stage)
     assert [violation.known for violation in stage.told()] == [name]
 
 
 def test_what_0_10_keeps_below_its_high_watermark_has_another_name() -> None:
-    """It cuts what is above it, whether its leader has that or not (KIP-101)."""
+    """In 0.10 divergence below the high watermark is KIP-101: truncation stops there."""
     stage = Stage(LogMatching, "0.10")
     stage.role(2, 1, 2)
     stage.append(2, 3, epoch=1, mark=3)
@@ -336,7 +337,7 @@ def test_what_0_10_keeps_below_its_high_watermark_has_another_name() -> None:
 
 
 def test_a_member_that_has_just_joined_is_known_until_2_6() -> None:
-    """The leader goes by its old ISR while ZooKeeper writes the new one (KIP-497)."""
+    """Until 2.6 a leader uses its old ISR while ZooKeeper is written, a defect (KIP-497)."""
     named = {}
     for version in ("2.6", "2.7"):
         stage = Stage(StrongIsr, version)
@@ -347,8 +348,9 @@ def test_a_member_that_has_just_joined_is_known_until_2_6() -> None:
 
 @pytest.mark.parametrize(("follows", "known"), [(False, "missed leader"), (True, "")])
 def test_a_leader_that_did_not_hear_of_its_successor_is_known(follows: bool, known: str) -> None:
-    """It leads again, and takes its follower to be where it was before that followed another
-    one. A leader that has followed meanwhile knows nothing of where its followers are."""
+    """A leader that missed its successor is a known defect: it leads again with outdated offsets of
+    its followers. A leader that has followed meanwhile has discarded them.
+    """
     stage = Stage(StrongIsr)
     stage.store(1, 0, (1, 2, 3))
     stage.role(1, 1, 0, (1, 2, 3))
@@ -381,7 +383,7 @@ def test_what_such_a_leader_does_in_a_later_epoch_is_not_known() -> None:
 
 
 def test_an_invariant_tells_a_few_times_only() -> None:
-    """The first ones matter."""
+    """An invariant reports only its first violations."""
     stage = Stage(LeaderInIsr)
     for epoch in range(20):
         stage.store(1, epoch, (2,))
@@ -389,7 +391,7 @@ def test_an_invariant_tells_a_few_times_only() -> None:
 
 
 def test_violations_of_one_kind_have_one_signature() -> None:
-    """Numbers, partitions and values are left out; the known name goes before them."""
+    """A signature omits numbers, partitions and values; a known defect's name replaces the text."""
     one = Violation("TypeOk", "main-1-0: the stored ISR is (1, 1)", 5.0)
     other = Violation("TypeOk", "main-2-3: the stored ISR is (4, 4)", 9.5)
     assert one.signature == other.signature == "TypeOk: *: the stored ISR is (#, #)"
@@ -400,14 +402,14 @@ def test_violations_of_one_kind_have_one_signature() -> None:
 
 @pytest.mark.parametrize("name", TARGETS)
 def test_every_promise_of_a_target_says_what_it_is(name: str) -> None:
-    """In a docstring of its own, which ends as a sentence does."""
+    """Every promise of a target has a docstring of its own that ends with a full stop."""
     for promise in TARGETS[name].promises:
         assert (promise.__doc__ or "").strip().endswith("."), promise
         assert promise.__doc__ != Invariant.__doc__
 
 
 def test_a_promise_can_be_watched_alone() -> None:
-    """The others say nothing then."""
+    """With ``only``, the other promises report nothing."""
     target = TARGETS["cluster"]("3.9", 1, only={"TypeOk"})
     assert [invariant.name() for invariant in target.invariants] == ["TypeOk"]
     target.tell_lacking("IsrWhole", "not asked for")
@@ -416,7 +418,7 @@ def test_a_promise_can_be_watched_alone() -> None:
 
 
 def test_a_watched_run_is_the_same_as_one_that_is_not() -> None:
-    """To the last microsecond, and whether it is recorded or not."""
+    """A watched or recorded run equals an unwatched one, to the microsecond."""
     ends = set()
     for trace, only in ((False, None), (True, None), (False, ())):
         target = TARGETS["cluster"]("3.9", 3, trace, only)

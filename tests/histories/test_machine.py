@@ -1,4 +1,4 @@
-"""The machine of histories: its steps are lines that can be read, drawn, left out and repeated."""
+"""The steps of histories as lines that can be parsed, drawn, removed and repeated."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ LINES: dict[str, Step[Any]] = {
 
 @pytest.mark.parametrize("line", LINES)
 def test_a_step_is_a_line(line: str) -> None:
-    """Which says all of it: what is read is what was written."""
+    """A step is written as one line, which parses to an equal step."""
     assert parse_step(line) == LINES[line]
     assert str(LINES[line]) == line
 
@@ -81,7 +81,7 @@ def test_a_file_of_steps_is_read_as_it_was_written() -> None:
 
 
 def test_a_history_names_its_target_its_release_and_its_seed(tmp_path: Path) -> None:
-    """In its file, and in the command that repeats it."""
+    """A history's file and its command name target, release and seed."""
     history = History(LoadedCluster, "3.9", 7, (Kill(5), Wait(100)))
     path = tmp_path / "kept.txt"
     path.write_text(history.written("What it shows."), encoding="utf-8")
@@ -94,7 +94,7 @@ def test_a_history_names_its_target_its_release_and_its_seed(tmp_path: Path) -> 
 
 
 class Enlarge(Step[list[int]]):
-    """To a world that is a list."""
+    """A step for a world that is a list."""
 
     number: int
 
@@ -111,7 +111,7 @@ def _add(world: list[int], rng: random.Random, more: int = 0) -> Any:
 
 
 def test_a_step_is_drawn_from_the_world_as_the_step_before_left_it() -> None:
-    """Two of one choice, too; then a pause."""
+    """Each step is drawn after the previous one was applied; a pause follows each choice."""
     world: list[int] = []
     draws = Draws({"enlarge": (1, _add)}, (2, 2), (5,), frozenset({"enlarge"}))
     taken = []
@@ -124,7 +124,7 @@ def test_a_step_is_drawn_from_the_world_as_the_step_before_left_it() -> None:
 
 
 def test_a_choice_that_draws_more_leaves_the_others_as_they_were() -> None:
-    """Each has a generator of its own."""
+    """Each choice has a random generator of its own."""
 
     def drawn(more: int) -> list[Step[Any]]:
         def noisy(world: list[int], rng: random.Random) -> Any:
@@ -142,7 +142,7 @@ def test_a_choice_that_draws_more_leaves_the_others_as_they_were() -> None:
 
 
 def test_shrinking_leaves_out_what_is_not_needed() -> None:
-    """Only the steps without which it does not show remain."""
+    """Shrinking keeps only the steps without which the violation does not occur."""
     steps = [Kill(number) for number in range(7)]
     found = shrink(steps, lambda tried: Kill(1) in tried and Kill(4) in tried)
     assert found == [Kill(1), Kill(4)]
@@ -153,7 +153,7 @@ def _breaks(promise: str) -> tuple[Violation, ...]:
 
 
 def test_another_kind_of_violation_is_no_shorter_history(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What remains ends as the whole did."""
+    """A shorter history counts only if its violation has the same signature."""
 
     def run(history: History, _trace: str | None = None) -> Outcome:
         steps = history.steps or ()
@@ -170,7 +170,7 @@ def test_another_kind_of_violation_is_no_shorter_history(monkeypatch: pytest.Mon
 
 
 def test_waits_that_follow_each_other_become_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where what was between them goes, the time stays."""
+    """Successive waits are merged, so that removing a step between them keeps the time."""
 
     def run(history: History, _trace: str | None = None) -> Outcome:
         steps = history.steps or ()
@@ -184,7 +184,7 @@ def test_waits_that_follow_each_other_become_one(monkeypatch: pytest.MonkeyPatch
 
 
 def test_a_step_that_does_not_apply_is_passed_over_and_told() -> None:
-    """As those are whose reason was left out."""
+    """A step that does not apply is skipped and returns False, as when its cause was removed."""
     world = LoadedCluster("3.9", 1).world
     for step in (Start(1), Thaw(1), parse_step("heal"), StartZookeeper(1)):
         assert not step.do(world), step
@@ -196,7 +196,7 @@ def test_a_step_that_does_not_apply_is_passed_over_and_told() -> None:
 
 
 def test_a_changed_history_has_steps_of_its_parents() -> None:
-    """One to four changes; the same generator makes the same."""
+    """A mutated history has one to four changes and steps of its parents, the same for a seed."""
     steps, other = [Kill(1), Wait(5), Start(1)], [Kill(2), Thaw(2), Resign()]
     made = {mutated(steps, other, random.Random(seed)) for seed in range(200)}
     assert len(made) > 100
@@ -207,7 +207,7 @@ def test_a_changed_history_has_steps_of_its_parents() -> None:
 
 
 def test_a_swarm_has_some_kinds_of_fault_only() -> None:
-    """Others in each history, and those that undo something in all."""
+    """A swarm draws some kinds of fault per history, and always those that undo faults."""
     draws = Draws(dict.fromkeys("abcdef", (1, _add)), (1, 1), always=frozenset("a"))
     drawn = [swarmed(draws, random.Random(seed)).choices for seed in range(50)]
     assert all("a" in choices for choices in drawn)

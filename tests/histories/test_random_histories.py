@@ -1,4 +1,4 @@
-"""Random histories end whole, and the judge of them sees what is not whole."""
+"""Random histories of clusters end whole, and violations are detected."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ KEPT = ROOT / "tests" / "histories" / "kept"
 
 
 def kept(name: str) -> tuple[Target, Iterable[Step[Any]]]:
-    """The judge of a history that was kept, and its steps."""
+    """Return the target of a stored history and its steps."""
     _, history = read_history(KEPT / f"{name}.txt")
     return history.target(history.kafka_version, history.seed), history.steps or ()
 
@@ -38,7 +38,7 @@ def kept(name: str) -> tuple[Target, Iterable[Step[Any]]]:
 @pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize("version", JUDGED_VERSIONS)
 def test_a_history_ends_whole(version: str, seed: int) -> None:
-    """After healing nothing acknowledged is lost, and every replica is in sync."""
+    """After healing, no acknowledged record is lost and every replica is in sync."""
     outcome = run(History(LoadedCluster, version, seed))
     assert outcome.unexplained == (), outcome.history.command
     assert dict(outcome.figures)["acknowledged"] > 0
@@ -47,8 +47,9 @@ def test_a_history_ends_whole(version: str, seed: int) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("version", DERIVED_VERSIONS)
 def test_histories_of_releases_that_no_broker_judges_end_whole(version: str) -> None:
-    """Flags that belong together switch together: what is half of a change loses records or hangs.
-    ``FAKEKAFKA_EXAMPLES`` multiplies the histories."""
+    """Histories of releases between the judged ones end whole: flags of one change switch together,
+    as half a change would lose records or hang. ``FAKEKAFKA_EXAMPLES`` multiplies the histories.
+    """
     for seed in range(1000, 1000 + examples(3)):
         outcome = run(History(LoadedCluster, version, seed))
         assert outcome.unexplained == (), outcome.history.command
@@ -58,8 +59,10 @@ def test_histories_of_releases_that_no_broker_judges_end_whole(version: str) -> 
 @pytest.mark.slow
 @pytest.mark.parametrize("version", ["2.8", "3.9"])
 def test_an_isr_that_a_reassignment_dropped_is_replaced_uncleanly(version: str) -> None:
-    """As in Kafka only an unclean election helps. What its leader lacks is named after that, for
-    this partition and from its end on (docs/kafka/reassignment.md#dropped-in-sync)."""
+    """As in Kafka, only an unclean election helps an ISR that a reassignment dropped. Records that
+    its leader lacks are then a known defect, for this partition and from its log end on
+    (docs/kafka/reassignment.md#dropped-in-sync).
+    """
     _, history = read_history(KEPT / "reassignment_drops_the_isr.txt")
     target = LoadedCluster(version, history.seed)
     violations = Play(target).run(present(history.steps))
@@ -73,9 +76,11 @@ def test_an_isr_that_a_reassignment_dropped_is_replaced_uncleanly(version: str) 
 def test_a_replica_that_joined_while_it_was_dropped_stays_in_the_isr_until_2_6(
     version: str, stays: bool
 ) -> None:
-    """The leader wrote to ZooKeeper after the controller had read the ISR. Since KIP-497 the
-    controller decides both (docs/kafka/reassignment.md#dropped-in-sync). It is a matter of a
-    millisecond, so several moments are tried."""
+    """Until 2.6 a dropped replica stays in the ISR if the leader wrote it to ZooKeeper after the
+    controller had read the ISR. Since KIP-497 the controller decides both
+    (docs/kafka/reassignment.md#dropped-in-sync). The race lasts a millisecond, so several moments
+    are tried.
+    """
     strangers: set[int] = set()
     for pause_ms in range(990, 1004, 2):
         target = LoadedCluster(version, 1022)
@@ -97,7 +102,9 @@ def test_a_replica_that_joined_while_it_was_dropped_stays_in_the_isr_until_2_6(
 def test_a_dropped_replica_of_which_the_next_controller_does_not_know_leaves_the_isr_since_3_0(
     version: str, stays: bool
 ) -> None:
-    """The leader takes it out (KAFKA-9672, docs/kafka/reassignment.md#dropped-in-sync)."""
+    """Since 3.0 the leader removes the dropped replica from the ISR if the next controller did not
+    (KAFKA-9672, docs/kafka/reassignment.md#dropped-in-sync).
+    """
     _, history = read_history(KEPT / "successor_does_not_know_who_was_dropped.txt")
     target = LoadedCluster(version, history.seed)
     assert Play(target).run(present(history.steps)) == []
@@ -110,8 +117,9 @@ def test_a_dropped_replica_of_which_the_next_controller_does_not_know_leaves_the
 def test_a_leader_that_a_reassignment_dropped_is_replaced_by_the_next_controller(
     version: str, rebalances: bool
 ) -> None:
-    """As in Kafka nothing else elects but, since 3.4, the automatic leader rebalance; and nothing
-    is lost (docs/kafka/reassignment.md#dropped-in-sync)."""
+    """As in Kafka, a dropped leader is replaced by the next controller or, since 3.4, by the
+    automatic leader rebalance, and nothing is lost (docs/kafka/reassignment.md#dropped-in-sync).
+    """
     target = LoadedCluster(version, 2)
     world, simulation = target.world, target.world.simulation
     where = next(key for key in world.main if len(simulation.partition(*key).replicas) == 2)
@@ -134,7 +142,7 @@ def test_a_leader_that_a_reassignment_dropped_is_replaced_by_the_next_controller
         simulation.run_until(lambda: simulation.partition(*where).leader == added, 60_000)
         simulation.broker(first).start()
         simulation.run_until(lambda: in_sync(first, added), 60_000)
-        simulation.network.partition([late], [first])  # so that it does not come in sync
+        simulation.network.partition([late], [first])  # keeps it out of the ISR
         world.troubled_network = True
         move_to(first, late)
         simulation.run_until(lambda: simulation.partition(*where).leader is None, 60_000)
@@ -148,7 +156,7 @@ def test_a_leader_that_a_reassignment_dropped_is_replaced_by_the_next_controller
 
 
 def test_a_seed_decides_all() -> None:
-    """The same seed gives the same history, to the microsecond; its steps give it, too."""
+    """A seed determines a history to the microsecond, and so do its steps."""
     first, second = run(History(LoadedCluster, "3.9", 2)), run(History(LoadedCluster, "3.9", 2))
     assert first == second
     again = first.resolved.run()
@@ -158,14 +166,14 @@ def test_a_seed_decides_all() -> None:
 
 @pytest.mark.parametrize("path", sorted(KEPT.glob("*.txt")), ids=lambda path: path.stem)
 def test_kept_histories_are_read_as_they_are_written(path: Path) -> None:
-    """With a sentence that says what they show."""
+    """A stored history is read and written unchanged, and begins with a sentence."""
     about, history = read_history(path)
     assert about.endswith(".")
     assert history.written(about) == path.read_text(encoding="utf-8")
 
 
 def test_records_that_are_missing_changed_or_doubled_are_told() -> None:
-    """What was acknowledged and what was read is compared with what is there."""
+    """Acknowledged or read records that are missing or changed in the log are reported."""
     target = LoadedCluster("3.9", 1)
     target.world.simulation.run_for(1000)
     assert target.end() == []
@@ -218,14 +226,16 @@ def test_records_that_are_missing_changed_or_doubled_are_told() -> None:
 )
 @pytest.mark.slow
 def test_what_kafka_breaks_is_found_and_named(name: str, signatures: set[str]) -> None:
-    """A follower of 1.1 keeps records of which its leader never heard (KIP-279), or that its leader
-    cut while another one led (KIP-320, docs/kafka/replica-fetchers.md#releases). A controller
-    without broker epochs misses a bounce and tells the broker nothing (KAFKA-1120); a follower that
-    truncates does not hear its high watermark (docs/kafka/fetch-sessions.md#answers); and a leader
-    that never hears that its ISR was written, or is refused by a former controller, changes it no
-    more (docs/kafka/isr.md#changes-through-the-controller). A group takes the offsets that a fenced
-    producer commits behind the marker (KAFKA-9144). A replica that a reassignment drops loses its
-    log, but stays in the ISR where it is alone (docs/kafka/reassignment.md#dropped-in-sync)."""
+    """A follower of 1.1 keeps records that its leader never had (KIP-279), or that its leader
+    truncated while another one led (KIP-320, docs/kafka/replica-fetchers.md#releases). A controller
+    without broker epochs misses a bounce and does not inform the broker (KAFKA-1120); a follower
+    that truncates does not learn its high watermark (docs/kafka/fetch-sessions.md#answers); and a
+    leader that never learns that its ISR was written, or is refused by a former controller, no
+    longer changes it (docs/kafka/isr.md#changes-through-the-controller). A group accepts the
+    offsets that a fenced producer commits after the marker (KAFKA-9144). A replica that a
+    reassignment drops loses its log, but stays in the ISR if it is its only member
+    (docs/kafka/reassignment.md#dropped-in-sync).
+    """
     target, steps = kept(name)
     assert {violation.signature for violation in Play(target).run(steps)} == signatures
 
@@ -243,8 +253,9 @@ def test_what_kafka_breaks_is_found_and_named(name: str, signatures: set[str]) -
     ],
 )
 def test_what_the_explorer_found_needs_few_faults_and_is_mended(name: str, signature: str) -> None:
-    """At most eight faults and actions break the promise in the old release; where it is mended,
-    the same steps break none (docs/guides/exploration.md#finds)."""
+    """At most eight faults and actions break the promise in the old release, and the same steps
+    break none in a release with the fix (docs/guides/exploration.md#finds).
+    """
     _, history = read_history(KEPT / f"{name}.txt")
     steps = present(history.steps)
     assert len([step for step in steps if not isinstance(step, Wait)]) <= 8
@@ -255,7 +266,7 @@ def test_what_the_explorer_found_needs_few_faults_and_is_mended(name: str, signa
 
 
 def test_a_cluster_that_is_not_whole_is_told() -> None:
-    """A dead broker, and then one that has not caught up yet, keep a cluster from being whole."""
+    """A dead broker, and then one that lags behind, are reported until the cluster is whole."""
     target = LoadedCluster("3.9", 1)
     healing, simulation = target.healing, target.world.simulation
 

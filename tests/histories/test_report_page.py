@@ -1,4 +1,4 @@
-"""The page that an exploration leaves."""
+"""The report page of an exploration."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def page_of(exploration: ClusterExploration, findings: list[ShortFind], folder: 
 
 
 def test_a_find_is_told_as_a_story(exploration: ClusterExploration, tmp_path: Path) -> None:
-    """Which promise, what was done, what was seen, and how it is repeated."""
+    """A find shows its promise, its steps, its violation and the command that repeats it."""
     finding = found("two logs differ at 5", "KIP-101 (loss)")
     page = page_of(exploration, [finding], tmp_path)
     (story,) = re.findall(r'<article class="known">.*?</article>', page, re.DOTALL)
@@ -51,7 +51,7 @@ def test_a_find_is_told_as_a_story(exploration: ClusterExploration, tmp_path: Pa
 
 
 def test_what_was_never_reached_is_listed(exploration: ClusterExploration, tmp_path: Path) -> None:
-    """With the runs of each target, and no finds."""
+    """The page lists unreached items and the runs of each target, even without finds."""
     page = page_of(exploration, [], tmp_path)
     assert "None: every promise was kept." in page
     assert re.search(r"groups</td><td class=.number.>10", page)
@@ -64,7 +64,7 @@ def test_what_was_never_reached_is_listed(exploration: ClusterExploration, tmp_p
 
 
 def test_the_page_loads_and_runs_nothing(exploration: ClusterExploration, tmp_path: Path) -> None:
-    """Whatever stands in a violation; it is laid out for dark screens and phones."""
+    """The page escapes violations, loads nothing and adapts to dark screens and phones."""
     page = page_of(exploration, [found(HOSTILE)], tmp_path)
     assert "&lt;script&gt;alert(&#x27;&amp;&#x27;)&lt;/script&gt;" in page
     assert not re.search(r"<script|<link|<img|src=|href=|url\(", page)

@@ -13,7 +13,7 @@ SEEDS = range(1, 11)
 @pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize("version", ["1.1", "2.8", "3.9"])
 def test_the_output_is_the_input_exactly_once(version: str, seed: int) -> None:
-    """DP-133: brokers die and zombies come; committed readers find each record once, in order."""
+    """DP-133: committed readers find each record once, in order, despite deaths and zombies."""
     outcome = run(History(ExactlyOnce, version, seed))
     assert outcome.unexplained == (), outcome.history.command
     figures = dict(outcome.figures)
@@ -23,14 +23,14 @@ def test_the_output_is_the_input_exactly_once(version: str, seed: int) -> None:
 
 @pytest.mark.slow
 def test_a_seed_decides_all() -> None:
-    """The same seed gives the same history, and another one another."""
+    """A seed determines the history, and another seed gives another one."""
     first = run(History(ExactlyOnce, "3.9", 2))
     assert first == run(History(ExactlyOnce, "3.9", 2))
     assert first.told != run(History(ExactlyOnce, "3.9", 3)).told
 
 
 def test_what_is_lost_and_what_comes_twice_is_told() -> None:
-    """An output that lacks a record or has one twice is no copy."""
+    """A missing and a duplicate output record are reported."""
     target = ExactlyOnce("3.9", 1)
     world = target.world
     world.transformers.pop().halt()
