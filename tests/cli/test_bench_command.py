@@ -1,4 +1,4 @@
-"""``fakekafka bench``: list and run, in words and as JSON, exit status 0, 1 or 2."""
+"""``fakekafka bench``: listing and running suites, as text and JSON, with exit status 0, 1 or 2."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ BREAKS = '"""Breaks"""\ndef scenario(run): raise RuntimeError("the run broke")\n
 
 
 def bench(*arguments: str) -> object:
-    """Exit status of ``fakekafka bench ARGUMENTS``."""
+    """Return the exit status of ``fakekafka bench ARGUMENTS``."""
     with pytest.raises(SystemExit) as ended:
         main(["bench", *arguments])
     return ended.value.code
@@ -86,7 +86,7 @@ def test_run_as_json_says_the_same_and_nothing_else(capsys: pytest.CaptureFixtur
         known = [value for name in ("p50", "p90", "p99", "max")
                  if (value := metric[name]) is not None]  # fmt: skip
         assert known == sorted(known)
-        # Two runs say nothing of the worst tenth of them, many records do.
+        # Two runs are too few for their worst tenth; the many records are not.
         assert (metric["p90"] is None) == (metric["count"] < 10)
         assert (metric["p99"] is None) == (metric["count"] < 100)
     assert metrics["full_isr_ms"]["over"] == "runs"
@@ -99,9 +99,9 @@ def test_run_as_json_says_the_same_and_nothing_else(capsys: pytest.CaptureFixtur
 def test_no_terminal_is_so_narrow_that_numbers_are_cut(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, columns: str
 ) -> None:
-    """Names of metrics wrap, numbers stand whole in one line each."""
+    """In a narrow terminal names of metrics wrap, and numbers stay whole on one line."""
     monkeypatch.setenv("COLUMNS", columns)
-    monkeypatch.setattr(bench_command, "console", Console())  # it looks when it is made
+    monkeypatch.setattr(bench_command, "console", Console())  # reads the width when it is created
     assert bench("run", "failover", "--runs", "1", "--set", "rate_per_s=20", *QUICK[:3]) == 0
     output = capsys.readouterr().out
     assert "…" not in output
@@ -124,7 +124,7 @@ def test_broken_runs_are_in_the_json(capsys: pytest.CaptureFixture[str], tmp_pat
 def test_a_version_that_looks_like_a_number_stays_what_was_written(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """0.10 is a version of Kafka, and no way to write a tenth."""
+    """``kafka_version=0.10`` is parsed as a version, not as a number."""
     assert bench("run", "failover", "--runs", "1", *QUICK, "--set", "kafka_version=0.10") == 0
     assert "1 of 1 runs" in capsys.readouterr().out
 
@@ -143,7 +143,7 @@ def test_a_broken_promise_gives_status_1_and_the_command_that_repeats_it(
 def test_any_file_is_a_suite_and_what_it_varies_can_be_chosen(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    """A table for each configuration; a value is read as the parameter's type."""
+    """Each configuration of a matrix has a table, and values are parsed as the parameter's type."""
     suite = written(tmp_path, SMALL, "small.py")
     options = ["--runs", "1", "--engine", "serial", "--matrix", "records=1,3", "--set", "fast=no"]
     assert bench("run", suite, *options) == 2
@@ -210,7 +210,7 @@ def test_a_table_cannot_go_where_a_file_is(
 @pytest.mark.slow
 @pytest.mark.parametrize("engine", ["serial", "process"])
 def test_ctrl_c_at_a_terminal_ends_a_batch_in_one_line(engine: str, tmp_path: Path) -> None:
-    """The exit status is that of an interrupt, nothing is left behind, and no traceback is seen."""
+    """Ctrl-C ends a batch with status 130 and one line without traceback, and keeps its parts."""
     command = ["bench", "run", "failover", "--runs", "100000", "--no-matrix", "--workers", "1",
                "--out", str(tmp_path / "new"), "--engine", engine]  # fmt: skip
     program = [sys.executable, "-m", "fakekafka.cli.main", *command]

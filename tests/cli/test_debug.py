@@ -1,4 +1,4 @@
-"""``fakekafka debug`` in lines, and scenarios by name."""
+"""``fakekafka debug`` as a dialogue of lines, and scenarios by name."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def trace(tmp_path: Path) -> Path:
 
 
 def said(debugger: Debugger, *commands: str) -> list[str]:
-    """What the dialogue shows after its first lines."""
+    """Return the lines that the dialogue prints for some commands."""
     lines: list[str] = []
     mode = LineMode(debugger, lines.append)
     for command in commands:
@@ -37,7 +37,7 @@ def said(debugger: Debugger, *commands: str) -> list[str]:
 
 
 def test_a_dialogue_about_a_trace(trace: Path) -> None:
-    """Every move shows the event and what it changed; a command may be cut short."""
+    """Every move prints the event and its changes; commands may be abbreviated."""
     with Debugger.of_trace(trace) as debugger:
         told = said(debugger, "step 2", "rs", "goto #12", "why", "print", "goto 7s", "next zk-1")
         assert told[0].startswith("#2 ")
@@ -50,7 +50,7 @@ def test_a_dialogue_about_a_trace(trace: Path) -> None:
 
 
 def test_short_commands_mean_what_gdb_means(trace: Path) -> None:
-    """b sets a breakpoint, p prints, bt tells what led here, and r with a letter goes back."""
+    """Short commands are those of gdb; ``bt`` prints causes, and ``rs`` and ``rc`` go back."""
     with Debugger.of_trace(trace) as debugger:
         assert said(debugger, "b crash") == ["  1  crash  (0 hits)"]
         assert said(debugger, "c")[0] == "stopped: crash"
@@ -71,7 +71,7 @@ def test_short_commands_mean_what_gdb_means(trace: Path) -> None:
 
 
 def test_a_breakpoint_is_set_on_the_way(trace: Path) -> None:
-    """In both directions, as people write it."""
+    """``c`` and ``rc`` with an argument set a breakpoint and run to it, forward or back."""
     with Debugger.of_trace(trace) as debugger:
         assert said(debugger, "c restart")[0] == "stopped: restart"
         assert said(debugger, "rc crash")[0] == "stopped: crash"
@@ -93,7 +93,7 @@ def test_a_cut_file_is_opened_with_a_warning(
 
 @pytest.mark.parametrize("kind", ["scenario", "trace"])
 def test_ctrl_c_stops_a_run_and_not_the_dialogue(trace: Path, kind: str) -> None:
-    """The place is the event to which it has come; from there one goes on."""
+    """Ctrl-C stops a run at its current event, from which the next run continues."""
     pressed: list[int] = []
 
     def press(event: Event, state: object) -> None:
@@ -115,7 +115,7 @@ def test_ctrl_c_stops_a_run_and_not_the_dialogue(trace: Path, kind: str) -> None
 
 
 def test_mistakes_are_told_and_change_nothing(trace: Path) -> None:
-    """The message says what would be right."""
+    """The error for a wrong command suggests a correct one, and the position stays."""
     with Debugger.of_trace(trace) as debugger:
         told = said(
             debugger, "stpe", "step x", "delete 3", "break crsh", "do kil", "goto 99", "save"
@@ -132,7 +132,7 @@ def test_mistakes_are_told_and_change_nothing(trace: Path) -> None:
 def test_the_command_reads_lines_and_ends(
     trace: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Without a terminal it takes commands from standard input."""
+    """Without a terminal ``fakekafka debug`` reads commands from standard input."""
     monkeypatch.setattr("sys.stdin", io.StringIO("step\nbreak crash\nc\nquit\nstep\n"))
     with pytest.raises(SystemExit) as ended:
         main(["debug", str(trace), "--break", "invariant"])
@@ -143,7 +143,7 @@ def test_the_command_reads_lines_and_ends(
 
 
 def test_a_scenario_is_changed_and_saved(tmp_path: Path) -> None:
-    """``do`` makes another run, ``save`` a file that ``fakekafka run`` plays."""
+    """``do`` injects a fault, and ``save`` writes a file for ``fakekafka run``."""
     text = (ROOT / "examples/scenarios/failover.toml").read_text(encoding="utf-8")
     with Debugger.of_scenario(parse_scenario(text, "failover"), 1) as debugger:
         out = tmp_path / "fork.toml"
@@ -161,7 +161,7 @@ def test_a_scenario_is_changed_and_saved(tmp_path: Path) -> None:
 def test_scenarios_are_known_by_name(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """From any folder; a file of that name goes first, and a wrong name has a nearest one."""
+    """Scenarios are found by name from any folder; an unknown name gets a suggestion."""
     monkeypatch.chdir(tmp_path)
     assert "kip_101_loss" in scenario_names()
     assert load_scenario("kip_101_loss").story is not None
@@ -181,7 +181,7 @@ def test_scenarios_are_known_by_name(
 
 
 def test_what_is_opened(trace: Path, tmp_path: Path) -> None:
-    """A trace is known by its name or its first bytes, and takes no seed."""
+    """A trace is recognized by its name or first bytes, and takes no seed."""
     (tmp_path / "copy").write_bytes(trace.read_bytes())
     assert is_trace(str(tmp_path / "copy"))
     assert not is_trace("kip_101_loss")

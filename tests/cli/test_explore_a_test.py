@@ -1,4 +1,4 @@
-"""``fakekafka explore PATH::TEST``: a user's test under faults that its seed draws."""
+"""``fakekafka explore PATH::TEST``: a user's test under faults drawn from its seed."""
 
 from __future__ import annotations
 
@@ -165,11 +165,11 @@ QUICK = ("--engine", "serial", "--runs")
 
 @pytest.fixture(autouse=True)
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """A folder with a suite; the process counts as one with a pinned hash seed."""
+    """Create a folder with a suite, in a process that has its hash seed pinned."""
     (tmp_path / "test_explored_suite.py").write_text(SUITE, encoding="utf-8")
     (tmp_path / "pytest.ini").write_text("[pytest]\n", encoding="utf-8")
     monkeypatch.chdir(tmp_path)
-    monkeypatch.syspath_prepend(tmp_path)  # pytest does so, too; it is undone
+    monkeypatch.syspath_prepend(tmp_path)  # as pytest does; monkeypatch undoes it
     monkeypatch.setenv("PYTHONHASHSEED", "0")
     monkeypatch.setenv("FAKEKAFKA_PINNED", "0")
     yield tmp_path
@@ -177,14 +177,14 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 
 def explore(*arguments: str) -> object:
-    """Exit status of ``fakekafka explore ARGUMENTS``."""
+    """Return the exit status of ``fakekafka explore ARGUMENTS``."""
     with pytest.raises(SystemExit) as ended:
         main(["explore", *arguments])
     return ended.value.code
 
 
 def in_a_process(*command: str, hash_seed: str) -> subprocess.CompletedProcess[str]:
-    """Run a command of Python in the folder."""
+    """Run Python with a command in the folder."""
     environment = {k: v for k, v in os.environ.items() if k != "FAKEKAFKA_PINNED"}
     return subprocess.run(
         [sys.executable, *command],
@@ -198,7 +198,7 @@ def in_a_process(*command: str, hash_seed: str) -> subprocess.CompletedProcess[s
 def test_a_mistake_is_found_made_short_and_told(
     capsys: pytest.CaptureFixture[str], folder: Path
 ) -> None:
-    """With the fault that it needs, the command that repeats it, and a page."""
+    """A find is reported with the fault it needs, the command that repeats it, and a page."""
     assert explore(FORGETFUL, *QUICK, "12", "--out", "out") == 1
     told = capsys.readouterr().out
     assert f"12 of 12 runs of {FORGETFUL} from seed 1" in told
@@ -228,7 +228,7 @@ def test_a_version_that_keeps_its_word_passes(capsys: pytest.CaptureFixture[str]
 
 
 def test_an_async_test_of_a_class_is_explored(capsys: pytest.CaptureFixture[str]) -> None:
-    """Nothing is done to the test itself, and its other program is killed."""
+    """Faults affect the other program of an async test and not the test itself."""
     assert explore("test_explored_suite.py::TestOfAClass::test_program", *QUICK, "12") == 1
     told = capsys.readouterr().out
     assert "kill_program counter" in told
@@ -238,7 +238,7 @@ def test_an_async_test_of_a_class_is_explored(capsys: pytest.CaptureFixture[str]
 def test_a_client_that_gives_up_is_started_again_and_a_bug_is_told(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """A supervisor starts a service again that the network has ended."""
+    """A program that fails with an OSError is restarted; any other error fails the test."""
     test = "test_explored_suite.py::test_that_fails"
     steps = "wait 100; shift_clock failing 3600000; wait 3000"
     assert explore("replay", f"{test}[gone]", "--steps", steps) == 0
@@ -249,7 +249,7 @@ def test_a_client_that_gives_up_is_started_again_and_a_bug_is_told(
 
 
 def test_a_client_that_a_failed_program_left_open_is_no_failure() -> None:
-    """Where the suite makes errors of warnings: it would be one of whichever run comes then."""
+    """A client left open by a failed program is no failure, even if warnings are errors."""
     test = "test_explored_suite.py::test_that_leaves_a_client_open"
     words = ["explore", "replay", test, "--steps", "wait 100; shift_clock failing 5000"]
     done = in_a_process("-m", "fakekafka.cli.main", *words, hash_seed="0")
@@ -258,7 +258,7 @@ def test_a_client_that_a_failed_program_left_open_is_no_failure() -> None:
 
 
 def test_steps_that_do_not_apply_are_told(capsys: pytest.CaptureFixture[str]) -> None:
-    """A replay tells each step with its time since the first program began."""
+    """A replay lists each step with its time, and marks steps that do not apply."""
     steps = "wait 100; kill_program nothing; kill_program counter; resume_program counter"
     assert explore("replay", FORGETFUL, "--steps", steps, "--seed", "3") == 0
     told = capsys.readouterr().out
@@ -269,7 +269,7 @@ def test_steps_that_do_not_apply_are_told(capsys: pytest.CaptureFixture[str]) ->
 
 
 def seconds_of(step: str, told: str) -> float:
-    """When a step was done, after the first program began."""
+    """Return the seconds from the start of the first program to a step."""
     (at_s,) = re.findall(rf"^ *(\d+\.\d+) s  {step}$", told, re.MULTILINE)
     return float(at_s)
 
@@ -277,8 +277,10 @@ def seconds_of(step: str, told: str) -> float:
 def test_nothing_else_happens_until_a_broker_without_power_is_out_of_each_isr(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """Kafka promises nothing where the second replica goes before the controller knows of the
-    first; the faults end no sooner, either, as that would start the broker."""
+    """Steps wait until a broker without power has left every ISR. Kafka promises nothing if the
+    second replica fails before the controller has noticed the first. The faults end no sooner
+    either, as that would start the broker.
+    """
     test = "test_explored_suite.py::test_whole_again"
     assert explore("replay", test, "--steps", "wait 500; power_off 1 yes; expire 2") == 0
     told = capsys.readouterr().out
@@ -291,7 +293,7 @@ def test_nothing_else_happens_until_a_broker_without_power_is_out_of_each_isr(
 def test_disks_clocks_and_zookeeper_are_whole_when_faults_have_ended(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """A broker that lost one of its directories restarts for that."""
+    """When faults end, disks, clocks and servers are repaired, if necessary by a restart."""
     faults = "fail_log_dir 1 0; shift_broker_clock 2 3600000; kill_zookeeper 2; kill 3"
     assert explore("replay", f"{FILE}::test_whole_again", "--steps", f"wait 100; {faults}") == 0
     assert "not possible" not in capsys.readouterr().out
@@ -301,8 +303,10 @@ def test_disks_clocks_and_zookeeper_are_whole_when_faults_have_ended(
 def test_no_client_waits_for_a_machine_without_power_when_faults_have_ended(
     fault: str, passes: bool
 ) -> None:
-    """It would wait for the broker that is back as long as its request may take, which of a
-    JoinGroup is five minutes; a broker that stands still has lost no connection."""
+    """When faults end, clients of a machine without power get a reset. Otherwise they would wait
+    for the timeout of their request, five minutes for a JoinGroup. A frozen broker has lost no
+    connection.
+    """
     steps = f"wait 500; {fault}; wait 5000"
     status = explore("replay", f"{FILE}::test_silent_connection", "--steps", steps)
     assert status == (0 if passes else 1)
@@ -311,7 +315,7 @@ def test_no_client_waits_for_a_machine_without_power_when_faults_have_ended(
 def test_a_partition_is_moved_before_anything_else_happens(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """One that is told of as whole has its replicas; a clock that ran wrong is right again."""
+    """A move completes before the next step, and a clock with a wrong rate is corrected."""
     move = "move_partition orders-0 3,1,2"
     faults = f"set_clock_rate 2 0.7; {move}; set_clock_rate 2 1; {move}; elect_preferred; kill 1"
     assert explore("replay", f"{FILE}::test_whole_again", "--steps", f"wait 500; {faults}") == 0
@@ -350,7 +354,7 @@ FILE = "test_explored_suite.py"
 def test_what_cannot_be_explored_is_told(
     arguments: list[str], told: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """With status 2, before anything is attacked."""
+    """What cannot be explored is refused with status 2 before any run."""
     assert explore(*arguments) == 2
     assert told in capsys.readouterr().err
 
@@ -358,7 +362,7 @@ def test_what_cannot_be_explored_is_told(
 def test_a_file_that_cannot_be_imported_is_told(
     capsys: pytest.CaptureFixture[str], folder: Path
 ) -> None:
-    """With pytest's own words."""
+    """A file that cannot be imported is refused with pytest's own message."""
     (folder / "test_broken_suite.py").write_text("import no_such_module\n", encoding="utf-8")
     assert explore("test_broken_suite.py::test_x") == 2
     assert "No module named 'no_such_module'" in capsys.readouterr().err
@@ -367,7 +371,7 @@ def test_a_file_that_cannot_be_imported_is_told(
 def test_a_test_that_never_ends_is_ended(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """When it has had far more time than a test needs, virtual or real."""
+    """A test that exceeds the limit of virtual or real time is ended."""
     monkeypatch.setattr(conductor, "LASTS_AT_MOST_MS", 36_000)
     assert explore(f"{FILE}::test_endless") == 2
     assert "the test has not ended within 0.01 virtual hours" in capsys.readouterr().err
@@ -377,7 +381,7 @@ def test_a_test_that_never_ends_is_ended(
 
 
 def test_an_exploration_goes_on_where_it_was_left(folder: Path) -> None:
-    """With the same results as in one go."""
+    """A resumed exploration has the same results as one in one go."""
     explore(FORGETFUL, *QUICK, "4", "--out", "parts", "--no-shrink")
     assert explore(FORGETFUL, *QUICK, "8", "--out", "parts", "--no-shrink", "--resume") == 1
     assert explore(FORGETFUL, *QUICK, "8", "--out", "whole", "--no-shrink") == 1
@@ -386,7 +390,7 @@ def test_an_exploration_goes_on_where_it_was_left(folder: Path) -> None:
 
 
 def test_a_find_fails_as_a_test_that_is_pasted(folder: Path) -> None:
-    """Behind the test in its file: it runs the case of the find alone."""
+    """The test written for a find, pasted into the suite, fails with the find's error."""
     assert explore(FORGETFUL, *QUICK, "12", "--out", "out") == 1
     (found,) = (folder / "out" / "finds").glob("*.py")
     pasted = found.read_text(encoding="utf-8")
@@ -402,7 +406,7 @@ def test_a_find_fails_as_a_test_that_is_pasted(folder: Path) -> None:
 def test_a_command_repeats_a_find_under_another_hash_seed(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """In another process, with the same words."""
+    """The command of a find repeats it in another process with another hash seed."""
     assert explore(FORGETFUL, *QUICK, "12") == 1
     told = capsys.readouterr().out
     (text,) = re.findall(r"^fails in \d+ runs?: (.*)$", told, re.MULTILINE)
@@ -415,7 +419,7 @@ def test_a_command_repeats_a_find_under_another_hash_seed(
 
 @pytest.mark.slow
 def test_engines_find_the_same(folder: Path) -> None:
-    """The same lines, whoever carried the runs out and in which order they ended."""
+    """All engines write the same lines, in whatever order their runs end."""
     for engine in ("serial", "process", "spark"):
         words = ["explore", FORGETFUL, "--runs", "50", "--engine", engine, "--jobs", "2"]
         main_words = ["-m", "fakekafka.cli.main", *words, "--no-shrink", "--out", engine]
@@ -429,7 +433,7 @@ def test_engines_find_the_same(folder: Path) -> None:
 
 @pytest.mark.slow
 def test_ctrl_c_ends_with_what_is_known(folder: Path) -> None:
-    """The ways to fail that were found by then are told and written, with status 130."""
+    """Ctrl-C ends an exploration with status 130, and the finds so far are printed and written."""
     words = ["explore", FORGETFUL, "--runs", "5000", "--engine", "process", "--out", "out"]
     program = [sys.executable, "-m", "fakekafka.cli.main", *words]
     status, told = run_at_terminal(program, b"1 way to fail found", press_ctrl_c)

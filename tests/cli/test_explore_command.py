@@ -1,4 +1,4 @@
-"""``fakekafka explore``: runs, finds, what was reached, and a history that is run again."""
+"""``fakekafka explore``: runs, finds, coverage, and replay of a history."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ KEPT = ROOT / "tests" / "histories" / "kept"
 
 
 def explore(*arguments: str) -> object:
-    """Exit status of ``fakekafka explore ARGUMENTS``."""
+    """Return the exit status of ``fakekafka explore ARGUMENTS``."""
     with pytest.raises(SystemExit) as ended:
         main(["explore", *arguments])
     return ended.value.code
@@ -26,7 +26,7 @@ def explore(*arguments: str) -> object:
 def test_an_exploration_tells_runs_and_what_it_reached(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    """Nothing broken is status 0; the report lists all that was never reached."""
+    """Without a broken promise the status is 0, and the report lists what was never reached."""
     out = tmp_path / "out"
     assert explore("--runs", "6", "--engine", "serial", "--out", str(out)) == 0
     told = capsys.readouterr()
@@ -48,7 +48,7 @@ def test_an_exploration_tells_runs_and_what_it_reached(
 def test_an_exploration_goes_on_where_it_was_left(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    """Also behind a line that was cut off; with the same results as in one go."""
+    """A resumed exploration, even after a truncated line, has the same results as one in one go."""
     options = ["--engine", "serial", "--target", "groups", "--invariants", "TypeOk,CommitsStay"]
     parts, whole = tmp_path / "parts", tmp_path / "whole"
     assert explore("--runs", "2", *options, "--out", str(parts)) == 0
@@ -77,7 +77,7 @@ def test_an_exploration_goes_on_where_it_was_left(
 def test_wrong_input_is_refused(
     arguments: list[str], told: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """With status 2, and what would be right."""
+    """Wrong input is refused with status 2 and a message about the correct form."""
     assert explore(*arguments) == 2
     assert told in capsys.readouterr().err
 
@@ -85,7 +85,7 @@ def test_wrong_input_is_refused(
 def test_a_directory_keeps_one_exploration(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    """Nothing is overwritten, and none goes on with other settings."""
+    """A directory's exploration is neither overwritten nor resumed with other settings."""
     out = str(tmp_path / "out")
     quick = ["--runs", "1", "--engine", "serial", "--target", "groups", "--out"]
     assert explore(*quick, out, "--resume") == 2
@@ -98,7 +98,7 @@ def test_a_directory_keeps_one_exploration(
 
 
 def test_a_budget_ends_it(capsys: pytest.CaptureFixture[str]) -> None:
-    """After the run that uses it up."""
+    """A budget ends an exploration after the run that exhausts it."""
     assert explore("--runs", "500", "--budget", "0.1s", "--engine", "serial") == 0
     assert re.search(r"^\d of 500 runs", capsys.readouterr().out)
 
@@ -106,7 +106,7 @@ def test_a_budget_ends_it(capsys: pytest.CaptureFixture[str]) -> None:
 def test_a_history_that_was_kept_is_run_again(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    """Its steps are told with their times, and what is broken; then the status is 1."""
+    """A replay prints steps with times and broken promises, with status 1."""
     trace = tmp_path / "run.fktrace"
     path = str(KEPT / "two_quick_elections.txt")
     assert explore("replay", path, "--trace", str(trace)) == 1
@@ -117,7 +117,7 @@ def test_a_history_that_was_kept_is_run_again(
 
 
 def test_steps_are_run_and_told(capsys: pytest.CaptureFixture[str]) -> None:
-    """One that is not possible included; where all is kept the status is 0."""
+    """A replay marks steps that are not possible, and has status 0 if every promise was kept."""
     assert explore("replay", "--seed", "1", "--steps", "kill 1; kill 1; wait 5") == 0
     told = capsys.readouterr().out
     assert "ms  kill 1\n" in told
@@ -126,7 +126,7 @@ def test_steps_are_run_and_told(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_the_promises_are_told(capsys: pytest.CaptureFixture[str]) -> None:
-    """By name, with what each means."""
+    """``explore promises`` lists every promise with its meaning."""
     assert explore("promises") == 0
     told = capsys.readouterr().out
     assert "LeaderInIsr (all along): The stored leader of a partition" in told
@@ -137,7 +137,7 @@ def test_the_promises_are_told(capsys: pytest.CaptureFixture[str]) -> None:
 def test_what_an_old_release_breaks_is_found_made_short_and_written(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    """As a history, a trace and a command that repeats it; Kafka's own does not count as ours."""
+    """A find is written as history and trace; a known defect of Kafka gives status 0."""
     out = tmp_path / "out"
     options = ["--kafka-version", "0.10.1", "--target", "cluster", "--invariants", "StrongIsr"]
     status = explore("--runs", "12", *options, "--seed", "1", "--engine", "serial", "-o", str(out))
@@ -155,7 +155,7 @@ def test_what_an_old_release_breaks_is_found_made_short_and_written(
 
 @pytest.mark.slow
 def test_engines_find_the_same(tmp_path: Path) -> None:
-    """The same lines, whoever carried the runs out and in which order they ended."""
+    """All engines write the same lines, in whatever order their runs end."""
     lines = {}
     for engine in ("serial", "process"):
         out = tmp_path / engine
@@ -169,7 +169,7 @@ def test_engines_find_the_same(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_ctrl_c_ends_with_what_is_known(tmp_path: Path) -> None:
-    """What was found by then is told and written, with status 130; it can go on."""
+    """Ctrl-C ends an exploration with status 130, and the report so far is written."""
     out = tmp_path / "out"
     command = ["explore", "--runs", "3000", "--engine", "process", "--out", str(out)]
     program = [sys.executable, "-m", "fakekafka.cli.main", *command]

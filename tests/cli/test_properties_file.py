@@ -1,4 +1,4 @@
-"""Configuration files of brokers, in the format of Java's ``Properties``."""
+"""Configuration files of brokers in the format of Java's ``Properties``."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ zookeeper.connect=localhost:2181
     ],
 )
 def test_names_and_values_are_read_as_java_reads_them(text: str, values: dict[str, str]) -> None:
-    """Comments, separators, continued lines and escapes."""
+    """Comments, separators, continued lines and escapes are parsed as in Java."""
     assert parse_properties_file(text) == values
 
 
 def test_a_files_values_have_effect_or_are_named(tmp_path: Path) -> None:
-    """What options say here, and what has no effect, is left out with a line about it."""
+    """Configurations that options replace, or that have no effect, are left out with a remark."""
     path = tmp_path / "server.properties"
     path.write_text(SERVER_PROPERTIES)
     values, remarks = read_config_file(path, "2.8")
@@ -67,7 +67,7 @@ def test_a_files_values_have_effect_or_are_named(tmp_path: Path) -> None:
     ],
 )
 def test_the_finest_unit_counts(text: str, expected: str, tmp_path: Path) -> None:
-    """``log.retention.ms`` before minutes before hours."""
+    """``log.retention.ms`` overrides minutes, and minutes override hours."""
     path = tmp_path / "p"
     path.write_text(text)
     assert read_config_file(path, "3.9")[0] == {"log.retention.ms": expected}
@@ -82,7 +82,7 @@ def test_the_finest_unit_counts(text: str, expected: str, tmp_path: Path) -> Non
     ],
 )
 def test_a_bad_file_is_refused(text: str | None, message: str, tmp_path: Path) -> None:
-    """The message names the mistake and what would be right."""
+    """The error for a bad file names the mistake and suggests a correction."""
     path = tmp_path / "p"
     if text is not None:
         path.write_text(text)

@@ -1,4 +1,4 @@
-"""``fakekafka serve`` as users run it: a process that says where it is, and ends on a signal."""
+"""``fakekafka serve`` as a process that prints its addresses and ends on a signal."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def serving(*arguments: str) -> Iterator[subprocess.Popen[str]]:
 
 
 def ready(path: Path, process: subprocess.Popen[str]) -> dict[str, Any]:
-    """What the ready file says, once it is there."""
+    """Return the content of the ready file once it exists."""
     deadline = time.monotonic() + WAIT_S
     while not path.exists():
         assert process.poll() is None, process.communicate()
@@ -62,7 +62,7 @@ def order(facts: dict[str, Any], path: str, **body: Any) -> Any:
 def test_it_says_where_it_is_serves_and_ends_cleanly(
     number: signal.Signals, tmp_path: Path
 ) -> None:
-    """The ready file is there while it serves and gone afterwards; a signal is status 0."""
+    """The ready file exists while the cluster serves; a signal ends it with status 0."""
     path = tmp_path / "ready.json"
     options = ["--ready-file", str(path), "--control-port", "0", "--brokers", "5"]
     topics = ["--topic", "orders:3:2", "--topic", "audit", "--config", "log.retention.ms=5000"]
@@ -95,7 +95,7 @@ def test_it_says_where_it_is_serves_and_ends_cleanly(
 
 
 def test_a_client_reaches_a_topic_of_the_command_line(tmp_path: Path) -> None:
-    """At brokers with the ids that the command line gives them."""
+    """A client reaches a topic and brokers with the ids of the command line."""
     from confluent_kafka.admin import AdminClient
 
     path = tmp_path / "ready.json"
@@ -113,7 +113,7 @@ def test_a_client_reaches_a_topic_of_the_command_line(tmp_path: Path) -> None:
 
 
 def test_every_broker_has_the_rack_that_the_command_line_gives_it(tmp_path: Path) -> None:
-    """Nothing between two commas is no rack."""
+    """An empty entry of ``--racks`` is a broker without rack."""
     from confluent_kafka.admin import AdminClient
 
     path = tmp_path / "ready.json"
@@ -128,7 +128,7 @@ def test_every_broker_has_the_rack_that_the_command_line_gives_it(tmp_path: Path
 
 @pytest.mark.slow
 def test_everything_stays_in_the_data_directory(tmp_path: Path) -> None:
-    """The same command line works again, and finds what was there."""
+    """The same command line works again on its data directory and finds its topics."""
     path, data = tmp_path / "ready.json", tmp_path / "data"
     options = ["--ready-file", str(path), "--brokers", "1", "--data-dir", str(data)]
     for topics in (["orders:2"], ["orders:9", "audit"], []):
@@ -155,7 +155,7 @@ def test_ports_follow_the_first(tmp_path: Path) -> None:
 
 
 def refused(*arguments: str, capsys: pytest.CaptureFixture[str]) -> str:
-    """Standard error of a command line that ends with status 2 before it serves anything."""
+    """Return standard error of a command line that ends with status 2 before it serves."""
     from fakekafka.cli.main import main
 
     handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
@@ -224,7 +224,7 @@ def test_bad_options_end_with_status_2_and_a_message(
 def test_a_ready_file_that_is_a_directory_is_refused(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Before the cluster starts; nothing is left beside the directory."""
+    """A ready file that is a directory is refused before the cluster starts."""
     taken = tmp_path / "taken"
     taken.mkdir()
     assert f"{taken} is a directory" in refused("--ready-file", str(taken), capsys=capsys)
@@ -241,7 +241,7 @@ def test_a_port_in_use_is_named(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_listeners_ports_zookeeper_and_trace_are_where_they_were_asked_for(tmp_path: Path) -> None:
-    """A port for each broker on the first listener, users on the second, one for ZooKeeper."""
+    """Ports, listeners, users, the ZooKeeper port and the trace are used as given."""
     first, second, third, zookeeper = free_ports(4)
     path, trace = tmp_path / "ready.json", tmp_path / "run.fktrace"
     options = ["--brokers", "2", "--zookeeper-port", str(zookeeper), "--trace", str(trace)]
@@ -264,8 +264,9 @@ def test_listeners_ports_zookeeper_and_trace_are_where_they_were_asked_for(tmp_p
 
 
 def test_what_happens_stands_on_standard_error(tmp_path: Path) -> None:
-    """As lines of JSON: a topic that a client had made, a refusal, a broker that is killed, the
-    election, a fault that begins and ends, a group that comes."""
+    """The log on standard error has JSON lines for an auto-created topic, a refusal, a killed
+    broker, the election, a fault's begin and end, and a new group.
+    """
     from confluent_kafka import Consumer, KafkaException, Producer
     from confluent_kafka.admin import AdminClient, NewTopic
 
@@ -318,7 +319,7 @@ def test_what_happens_stands_on_standard_error(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_the_memory_of_records_is_bounded_and_the_log_says_so(tmp_path: Path) -> None:
-    """Ten times the bound is written; the page's state has the figures."""
+    """Writing ten times the bound deletes old records, and the log and control API report it."""
     from confluent_kafka import Producer
 
     path = tmp_path / "ready.json"
@@ -345,7 +346,7 @@ def test_the_memory_of_records_is_bounded_and_the_log_says_so(tmp_path: Path) ->
 
 @pytest.mark.slow
 def test_two_at_once_have_nothing_in_common(tmp_path: Path) -> None:
-    """Each has ports and topics of its own."""
+    """Two served clusters have ports and topics of their own."""
     paths = [tmp_path / "a.json", tmp_path / "b.json"]
     with contextlib.ExitStack() as stack:
         found = []
@@ -361,7 +362,7 @@ def test_two_at_once_have_nothing_in_common(tmp_path: Path) -> None:
 
 
 def test_it_ends_when_the_process_that_started_it_was_killed(tmp_path: Path) -> None:
-    """``--exit-with-parent``: also after ``kill -9``, which nobody can clean up after."""
+    """With ``--exit-with-parent`` the server ends even after its parent died of ``kill -9``."""
     path = tmp_path / "ready.json"
     command = [*SERVE, "--ready-file", str(path), "--brokers", "1", "--exit-with-parent"]
     script = f"import subprocess; subprocess.run({command!r})"
@@ -382,7 +383,7 @@ def test_it_ends_when_the_process_that_started_it_was_killed(tmp_path: Path) -> 
 
 
 def test_a_configuration_file_counts_and_options_count_more(tmp_path: Path) -> None:
-    """What has no effect is named on standard error."""
+    """Options override a configuration file, and its ineffective entries cause warnings."""
     path, file = tmp_path / "ready.json", tmp_path / "server.properties"
     file.write_text("num.partitions=4\nnum.io.threads=8\nmin.insync.replicas=2\n")
     options = ["--config-file", str(file), "--config", "num.partitions=5", "--brokers", "1"]

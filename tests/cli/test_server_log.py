@@ -1,4 +1,4 @@
-"""The log of a served cluster: which events it writes, and how."""
+"""The log of a served cluster: its events, levels and formats."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ USUAL = {**REFUSED, "is_usual": True}
 
 
 def written(cluster: Cluster, *events: dict[str, Any], least: str = "info") -> list[str]:
-    """Lines that a log writes of these events, without their time."""
+    """Return the lines that a log writes for some events, without their times."""
     stream = io.StringIO()
     feed = EventFeed(cluster, with_details=True)
     log = ServerLog(feed, least, writer("plain", stream))
@@ -46,7 +46,7 @@ def written(cluster: Cluster, *events: dict[str, Any], least: str = "info") -> l
 
 
 def test_what_clients_chose_cannot_forge_a_line(cluster: Cluster) -> None:
-    """A line break in a name is shown, not written."""
+    """A line break in a client's name is escaped."""
     topic = {"type": "topic", "topic": "a\n\x1b[2J", "change": "deleted"}
     refused, deleted = written(cluster, REFUSED, topic)
     assert refused == (
@@ -57,7 +57,7 @@ def test_what_clients_chose_cannot_forge_a_line(cluster: Cluster) -> None:
 
 
 def test_details_are_written_at_debug_only(cluster: Cluster) -> None:
-    """Connections, and errors with which clients are told how to go on."""
+    """Connections, and errors that clients handle by themselves, are logged at debug."""
     opened = {"type": "connection", "change": "opened", "broker": 1, "connection": "a-b-0"}
     assert written(cluster, opened, USUAL) == []
     first, second = written(cluster, opened, USUAL, least="debug")
@@ -66,7 +66,7 @@ def test_details_are_written_at_debug_only(cluster: Cluster) -> None:
 
 
 def test_many_events_of_one_kind_are_one_line_more(cluster: Cluster) -> None:
-    """A broker that goes may lead thousands of partitions."""
+    """Many events of one kind, as of thousands of partitions, are merged into a count."""
     topics = [
         {"type": "topic", "topic": f"t{number}", "change": "deleted"}
         for number in range(TOLD_AT_ONCE_MAX + 7)
@@ -96,7 +96,7 @@ def test_json_has_the_fields_of_the_event_and_its_words(cluster: Cluster) -> Non
 
 
 def test_warnings_of_the_cluster_are_lines_too(cluster: Cluster) -> None:
-    """Those of Python's logging; its other lines at debug."""
+    """Warnings of Python's logging are lines of the log; its infos are not."""
     stream = io.StringIO()
     log = ServerLog(EventFeed(cluster), "info", writer("plain", stream))
     logger = logging.getLogger("fakekafka.wire")

@@ -1,4 +1,4 @@
-"""``fakekafka trace``: output, exit status, errors."""
+"""``fakekafka trace``: output, exit status and errors."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def run(*arguments: object) -> Result:
 
 
 def test_info(file: Path) -> None:
-    """Seed, counts, faults, fingerprint and how to run it again."""
+    """``trace info`` prints seed, counts, faults, fingerprint and the command to run it again."""
     result = run("info", file)
     assert result.exit_code == 0
     for words in ("seed           42", "events         22 in 1 chunks", "fingerprint", "XX",
@@ -38,7 +38,7 @@ def test_info(file: Path) -> None:
 
 
 def test_info_as_json(file: Path) -> None:
-    """Everything a script needs."""
+    """``trace info --json`` has the header, counts and interesting events."""
     told = json.loads(run("info", file, "--json").stdout)
     assert told["events"] == 22
     assert told["complete"] is True
@@ -47,7 +47,7 @@ def test_info_as_json(file: Path) -> None:
 
 
 def test_show_ranges(file: Path) -> None:
-    """A range of seqs or times; a minus counts from the end."""
+    """``trace show`` takes a range of numbers or times; negative numbers count from the end."""
     assert len(run("show", file).stdout.splitlines()) == 22
     assert run("show", file, "#7").stdout.startswith("#7 ")
     assert [line[:3] for line in run("show", file, "-2:").stdout.splitlines()] == ["#20", "#21"]
@@ -55,14 +55,14 @@ def test_show_ranges(file: Path) -> None:
 
 
 def test_show_as_json_lines(file: Path) -> None:
-    """One JSON object per event."""
+    """``trace show --json`` prints one JSON object per event."""
     lines = [json.loads(line) for line in run("show", file, "--json").stdout.splitlines()]
     assert [line["seq"] for line in lines] == list(range(22))
     assert lines[1]["fields"]["partition_states"][0]["leader"] == 1
 
 
 def test_grep(file: Path) -> None:
-    """Status 1 when nothing matches, as grep does."""
+    """``trace grep`` has status 1 if nothing matches, as grep has."""
     found = run("grep", file, "type==LeaderAndIsrRequest and actor=='broker-3'")
     assert (found.exit_code, len(found.stdout.splitlines())) == (0, 1)
     assert run("grep", file, "kind == deliver", "--count").stdout == "9\n"
@@ -71,7 +71,7 @@ def test_grep(file: Path) -> None:
 
 
 def test_grep_then(file: Path) -> None:
-    """Sequences, with the time between."""
+    """``trace grep --then`` finds sequences and prints the time between."""
     result = run("grep", file, "kind==crash", "--then", "type==WatchEvent", "--within", "7s")
     assert result.exit_code == 0
     assert "after 6000.000 ms" in result.stdout
@@ -80,7 +80,7 @@ def test_grep_then(file: Path) -> None:
 
 
 def test_why_and_effects(file: Path) -> None:
-    """Up and down the tree of causes."""
+    """``trace why`` prints causes and ``trace effects`` the tree of effects."""
     why = run("why", file, "#12").stdout.splitlines()
     assert why[0].startswith("#12 ")
     assert why[2].startswith("because #10 ")
@@ -91,7 +91,7 @@ def test_why_and_effects(file: Path) -> None:
 
 
 def test_at_and_watch(file: Path) -> None:
-    """State is what was recorded, with the event that brought it."""
+    """``trace at`` and ``trace watch`` print state with the events that changed it."""
     state = run("at", file, 21, "broker-2/orders-0/leader")
     assert state.stdout == "broker-2/orders-0/leader = 2  (#12)\n"
     watched = run("watch", file, "broker-*/orders-0/leader").stdout.splitlines()
@@ -104,7 +104,7 @@ def test_at_and_watch(file: Path) -> None:
 
 
 def test_diff(file: Path, tmp_path: Path) -> None:
-    """0 for equal runs, 1 and the first differing event otherwise."""
+    """``trace diff`` has status 0 for equal runs, else 1 with the first difference."""
     write_failover(tmp_path / "same.fktrace")
     same = run("diff", file, tmp_path / "same.fktrace")
     assert (same.exit_code, same.stdout) == (0, "the same 22 events\n")
@@ -119,7 +119,7 @@ def test_diff(file: Path, tmp_path: Path) -> None:
 
 
 def test_verify(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """0 when the run repeats, 1 with the first difference when it does not."""
+    """``trace verify`` has status 0 if the run repeats, else 1 with the first difference."""
 
     def again(head: dict[str, Any], recorder: Recorder) -> None:
         record_failover(recorder)
@@ -138,7 +138,7 @@ def test_verify(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_verify_refuses_live_runs(tmp_path: Path) -> None:
-    """The reason is given, with status 2."""
+    """``trace verify`` refuses a live run with its reason and status 2."""
     write_failover(tmp_path / "live.fktrace", mode="live")
     result = run("verify", tmp_path / "live.fktrace")
     assert result.exit_code == 2
@@ -146,7 +146,7 @@ def test_verify_refuses_live_runs(tmp_path: Path) -> None:
 
 
 def test_slice(file: Path, tmp_path: Path) -> None:
-    """A smaller trace that every verb reads."""
+    """``trace slice`` writes a smaller trace that every command reads."""
     out = tmp_path / "small.fktrace"
     result = run("slice", file, "--actor", "broker-2", "--time", "7s:8s", "-o", out)
     assert result.exit_code == 0
@@ -159,7 +159,7 @@ def test_slice(file: Path, tmp_path: Path) -> None:
 
 
 def test_export(file: Path, tmp_path: Path) -> None:
-    """Text is what golden files hold; other forms are named as not there."""
+    """``trace export`` writes the golden text; an unknown form is refused with the known ones."""
     golden = (ROOT / "tests" / "tracing" / "golden" / "failover.txt").read_text(encoding="utf-8")
     assert run("export", file, "--to", "text").stdout == golden
     run("export", file, "-o", tmp_path / "out.txt")
@@ -171,7 +171,7 @@ def test_export(file: Path, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("link", [False, True])
 def test_a_trace_is_not_exported_over_itself(file: Path, tmp_path: Path, link: bool) -> None:
-    """The file is read while the text is written; neither name of it is taken."""
+    """``trace export`` refuses to overwrite the trace, even through a symbolic link."""
     whole, out = file.read_bytes(), file
     if link:
         out = tmp_path / "link.txt"
@@ -185,7 +185,9 @@ def test_a_trace_is_not_exported_over_itself(file: Path, tmp_path: Path, link: b
 def test_a_damaged_trace_is_neither_verified_nor_the_same(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Index and fingerprint are whole, one chunk is not: status 2 and its place, as for show."""
+    """``trace verify`` and ``trace diff`` refuse a damaged chunk with status 2 and its place,
+    although index and fingerprint are whole.
+    """
 
     def again(head: dict[str, Any], recorder: Recorder) -> None:
         record_fetches(recorder, 3000)
@@ -213,7 +215,7 @@ def test_a_damaged_trace_is_neither_verified_nor_the_same(
 
 
 def test_story(file: Path) -> None:
-    """The failover in sentences."""
+    """``trace story`` prints the failover in sentences."""
     result = run("story", file)
     assert "1000.000 ms  broker-1 is killed" in result.stdout
     assert "unavailable for 6000.8 ms, because broker-1 was killed" in result.stdout
@@ -221,7 +223,7 @@ def test_story(file: Path) -> None:
 
 @pytest.mark.parametrize("verb", ["info", "show", "verify", "story"])
 def test_wrong_file_is_wrong_usage(verb: str, tmp_path: Path) -> None:
-    """Status 2 and one line."""
+    """A file that is no trace gives status 2 and one line."""
     (tmp_path / "x").write_text("hello world, this is text")
     result = run(verb, tmp_path / "x")
     assert result.exit_code == 2
@@ -245,14 +247,14 @@ def test_wrong_file_is_wrong_usage(verb: str, tmp_path: Path) -> None:
     ],
 )
 def test_wrong_questions(file: Path, arguments: tuple[str, ...], message: str) -> None:
-    """The error says what would be right."""
+    """The error for a wrong argument shows the correct form."""
     result = run(arguments[0], file, *arguments[1:])
     assert result.exit_code == 2
     assert message in result.stderr
 
 
 def test_unfinished_file_is_shown_with_a_warning(tmp_path: Path) -> None:
-    """What is whole is shown; standard error says what is missing."""
+    """``trace show`` prints the readable part of an unfinished file, with a warning."""
     writer = TraceWriter(tmp_path / "cut.fktrace", header())
     recorder = LockedRecorder(writer)
     for number in range(1500):

@@ -1,4 +1,4 @@
-"""``trace shrink`` and ``trace diff --structure`` as commands."""
+"""The commands ``trace shrink`` and ``trace diff --structure``."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def run(*arguments: object) -> Result:
 
 
 def test_a_scenario_is_shrunk(tmp_path: Path) -> None:
-    """What went is told, and the file is written; a run that breaks nothing is refused."""
+    """``trace shrink`` lists what it removed and writes the scenario; it refuses a story."""
     (tmp_path / "broken.toml").write_text(BROKEN, encoding="utf-8")
     result = run("shrink", tmp_path / "broken.toml", "-o", tmp_path / "small.toml")
     assert result.exit_code == 0, result.output
@@ -46,7 +46,7 @@ def test_a_scenario_is_shrunk(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("form", [(), ("--json",)])
 def test_runs_of_one_structure(tmp_path: Path, form: tuple[str, ...]) -> None:
-    """Status 0 and no difference."""
+    """Traces of equal structure give status 0 and no difference."""
     for name in "ab":
         write_failover(tmp_path / f"{name}.fktrace")
     result = run("diff", "--structure", tmp_path / "a.fktrace", tmp_path / "b.fktrace", *form)

@@ -1,4 +1,4 @@
-"""The debugger on the whole terminal, driven by keys through textual's pilot."""
+"""The full-screen debugger, driven by keys through textual's pilot."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ Drive = Callable[[Pilot[None], DebuggerApp], Awaitable[None]]
 
 @pytest.fixture
 def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let a key have gone its way before the next one comes, however busy the machine is."""
+    """Let each key take effect before the next one, however busy the machine is."""
     monkeypatch.setattr(view, "_AT_ONCE_S", 60)
 
 
@@ -45,14 +45,14 @@ def trace(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def drive(debugger: Debugger, steps: Drive) -> DebuggerApp:
-    """Open the view, press keys, close it."""
+    """Open the view, press keys, and close it."""
     app = DebuggerApp(debugger, "failover")
 
     async def go() -> None:
         async with app.run_test(size=SIZE) as pilot:
             await pilot.pause()
             await steps(pilot, app)
-            app.exit()  # else a timer may draw while the screen is taken down
+            app.exit()  # otherwise a timer may draw while the screen is closed
 
     asyncio.run(go())
     return app
@@ -63,7 +63,7 @@ def text_of(app: DebuggerApp, name: str) -> str:
 
 
 async def answer(pilot: Pilot[None], key: str, text: str) -> None:
-    """Press a key that asks for a line, and write it."""
+    """Press a key that opens an input, and submit a text."""
     await pilot.press(key)
     await pilot.pause()
     field = pilot.app.screen.query_one(Input)
@@ -74,7 +74,7 @@ async def answer(pilot: Pilot[None], key: str, text: str) -> None:
 
 @pytest.mark.usefixtures("at_once")
 def test_keys_go_through_a_run(trace: Path, tmp_path: Path) -> None:
-    """Steps, lanes, faults, causes, the last change of a value; the picture shows what is there."""
+    """Keys move by steps, lanes, faults, causes and changes, and the screenshot shows the panes."""
 
     async def steps(pilot: Pilot[None], app: DebuggerApp) -> None:
         debugger = app.debugger
@@ -112,7 +112,7 @@ def test_keys_go_through_a_run(trace: Path, tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_every_key_of_the_help_does_something(trace: Path) -> None:
-    """None of them is unknown to the view, and none ends it but ``q``."""
+    """Every key in the help has an action, and only ``q`` ends the view."""
 
     async def steps(pilot: Pilot[None], app: DebuggerApp) -> None:
         await answer(pilot, "g", "9.5s")
@@ -142,7 +142,7 @@ def test_every_key_of_the_help_does_something(trace: Path) -> None:
 
 
 def test_a_run_that_plays_waits_while_a_question_is_asked(trace: Path) -> None:
-    """Neither a question nor the end of the view disturbs it."""
+    """Playing pauses while an input is open and continues when it is closed."""
 
     async def steps(pilot: Pilot[None], app: DebuggerApp) -> None:
         await pilot.press("space", "slash")
@@ -160,7 +160,7 @@ def test_a_run_that_plays_waits_while_a_question_is_asked(trace: Path) -> None:
 
 
 def test_a_filter_shows_only_what_holds(trace: Path) -> None:
-    """Empty text shows all again; a mistake is told and keeps what there was."""
+    """An empty filter shows all events again, and a wrong one keeps the current rows."""
 
     async def steps(pilot: Pilot[None], app: DebuggerApp) -> None:
         events = app.query_one(EventLines)
@@ -182,7 +182,7 @@ def test_a_filter_shows_only_what_holds(trace: Path) -> None:
 
 
 def test_a_click_goes_to_an_event(trace: Path) -> None:
-    """The line under the pointer."""
+    """A click selects the event under the pointer."""
 
     async def steps(pilot: Pilot[None], app: DebuggerApp) -> None:
         await pilot.click("#events", offset=(20, 6))
@@ -195,7 +195,7 @@ def test_a_click_goes_to_an_event(trace: Path) -> None:
 
 @pytest.mark.usefixtures("at_once")
 def test_a_fault_is_injected_and_saved(tmp_path: Path) -> None:
-    """The live run goes on from there as another run."""
+    """A fault injected in the view changes the live run and is in the saved scenario."""
     text = (ROOT / "examples/scenarios/failover.toml").read_text(encoding="utf-8")
 
     async def steps(pilot: Pilot[None], app: DebuggerApp) -> None:
@@ -212,7 +212,7 @@ def test_a_fault_is_injected_and_saved(tmp_path: Path) -> None:
 
 
 def test_names_from_a_file_are_text(trace: Path) -> None:
-    """Markup in a foreign trace is shown as it is written."""
+    """Markup in a foreign trace is shown as text."""
     recorder = Recorder()
     recorder.event(0, "start", "[red]x[/red]", None, None, None, None, "[link=http://x]y[/link]")
     recorder.event(1, "send", "[/]", "[bold", "[blink]T", 1, 0)
@@ -230,7 +230,7 @@ def test_names_from_a_file_are_text(trace: Path) -> None:
 
 
 def test_breakpoints_are_listed_and_deleted(trace: Path) -> None:
-    """B shows them with their hits; d takes the marked one away; an empty list closes."""
+    """``B`` lists breakpoints with their hits, and ``d`` deletes one; an empty list closes."""
 
     async def steps(pilot: Pilot[None], app: DebuggerApp) -> None:
         for text in ("crash", "at 2s"):
@@ -254,14 +254,14 @@ def test_breakpoints_are_listed_and_deleted(trace: Path) -> None:
 
 
 def drawn(app: DebuggerApp) -> list[str]:
-    """The rows of the screen as text."""
+    """Return the rows of the screen as text."""
     return [strip.text for strip in app.screen._compositor.render_strips()]
 
 
 @pytest.mark.parametrize(("width", "height"), [(80, 24), (100, 30)])
 def test_a_small_terminal_leaves_room_for_events(trace: Path, width: int, height: int) -> None:
-    """Ten events or more, each with its whole number, time and the type of its message; every
-    pane has a line, and the line below names the keys by which one goes, gets help and leaves.
+    """A small terminal shows ten events or more, each with its number, time and message type. Every
+    other pane has a line, and the footer names the main keys.
     """
 
     async def look(app: DebuggerApp) -> None:
@@ -286,7 +286,7 @@ def test_a_small_terminal_leaves_room_for_events(trace: Path, width: int, height
 
 
 def test_lanes_are_hidden_where_they_leave_no_room(trace: Path) -> None:
-    """v shows them there, and hides them elsewhere; the event at which one stands is among them."""
+    """Lanes, with the current event, are hidden if there is no room; ``v`` toggles them."""
 
     async def look(app: DebuggerApp, size: tuple[int, int], is_shown: bool) -> None:
         async with app.run_test(size=size) as pilot:
@@ -308,11 +308,11 @@ def test_lanes_are_hidden_where_they_leave_no_room(trace: Path) -> None:
 
 SLICES = 4
 NOWHERE = "if kind == note and actor == 'nobody'"
-"""A breakpoint that asks for every event, and stops at none."""
+"""Breakpoint that checks every event and never stops."""
 
 
 class Held:
-    """Keeps a debugger's ways from going further than some slices, until it is told to let go."""
+    """Holds a debugger's runs after some slices, until it is released."""
 
     def __init__(self) -> None:
         self.is_held = True
@@ -342,7 +342,7 @@ class Held:
 
 @pytest.fixture
 def small_slices(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The view has a look at keys after every slice, not only after some time."""
+    """Have the view check for keys after every slice."""
     for name, value in (("_AT_ONCE_S", 0), ("_SLICES_S", 0), ("_PAUSE_S", 0.02)):
         monkeypatch.setattr(view, name, value)
 
@@ -370,7 +370,7 @@ async def until(pilot: Pilot[None], holds: Callable[[], object]) -> None:
 @pytest.mark.usefixtures("small_slices")
 @pytest.mark.parametrize("kind", ["scenario", "trace"])
 def test_ctrl_c_stops_a_long_run_where_it_has_come(trace: Path, kind: str) -> None:
-    """The screen tells how far it is; a second run is refused; from the stop one goes on."""
+    """During a run the title shows the position and keys are ignored; Ctrl-C stops it there."""
     held = Held()
 
     async def steps(pilot: Pilot[None], app: DebuggerApp) -> None:
@@ -413,7 +413,7 @@ def test_ctrl_c_stops_a_long_run_where_it_has_come(trace: Path, kind: str) -> No
 @pytest.mark.slow
 @pytest.mark.usefixtures("small_slices")
 def test_a_run_back_is_stopped_or_left_as_well(trace: Path) -> None:
-    """What is left of it comes to its end when nobody stops it, and `q` ends it with the view."""
+    """A run in reverse goes to the start unless Ctrl-C stops it or ``q`` ends the view."""
     held = Held()
 
     async def steps(pilot: Pilot[None], app: DebuggerApp) -> None:
@@ -445,11 +445,11 @@ def test_a_run_back_is_stopped_or_left_as_well(trace: Path) -> None:
 
 
 def test_nothing_is_drawn_once_the_view_is_left(trace: Path) -> None:
-    """A run that is under way may look at the screen once more after ``q``."""
+    """A run that is still active after ``q`` may call ``show`` without an error."""
 
     async def steps(_pilot: Pilot[None], app: DebuggerApp) -> None:
         app.exit()
-        await app.query_one("#panes").remove()  # as the end of the view does, one by one
+        await app.query_one("#panes").remove()  # as at the end of the view, one by one
         app.show()
 
     with opened("trace", trace) as debugger:
