@@ -1,4 +1,4 @@
-"""Small suites as files: one that takes no time, one that goes wrong in every way there is."""
+"""Small suites as files: one that is quick, and one that fails in every way."""
 
 from __future__ import annotations
 
@@ -97,11 +97,11 @@ def scenario(run, records: int = 100):
     simulation.run_until(lambda: len(load.acknowledged) >= records)
     run.settle()
 '''
-"""Spark's jobs are short as long as it has seen no run, so a batch can be ended between two."""
+"""Suite of runs that Spark takes for long: its jobs stay short, so a batch can end in between."""
 
 
 def written(folder: Path, text: str, name: str) -> str:
-    """The path of a file with that suite."""
+    """Write a suite into a file and return its path."""
     path = folder / name
     path.write_text(text, encoding="utf-8")
     return str(path)

@@ -1,4 +1,4 @@
-"""A standalone Spark cluster: master and workers of their own, without this package installed."""
+"""A standalone Spark cluster whose processes do not have this package installed."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ pytestmark = [
 
 
 def python_without_the_package(folder: Path) -> Path:
-    """An interpreter that has what this one has, except for this package."""
+    """Return an interpreter with all installed packages except this one."""
     site = Path(pyarrow.__file__).parents[1]
     packages = folder / "packages"
     packages.mkdir()
@@ -118,7 +118,7 @@ class SparkCluster:
             threading.Event().wait(0.2)
 
     def kill_an_executor(self) -> None:
-        """The executor of a worker; its worker starts another one."""
+        """Kill a worker's executor, which the worker replaces."""
         own = []
         for process in Path("/proc").glob("[0-9]*"):
             with contextlib.suppress(OSError):
@@ -148,7 +148,7 @@ def cluster(tmp_path: Path) -> Iterator[SparkCluster]:
 
 
 def test_the_package_ships_itself_as_a_zip_without_tests(tmp_path: Path) -> None:
-    """Small enough for every job, and with all that a simulation reads."""
+    """The package's zip has all files that a simulation reads and less than 5 MB."""
     names = zipfile.ZipFile(io.BytesIO(package_zip())).namelist()
     assert "fakekafka/testing/simulation.py" in names
     assert "fakekafka/spark_bench/suites/failover.py" in names
@@ -160,7 +160,7 @@ def test_the_package_ships_itself_as_a_zip_without_tests(tmp_path: Path) -> None
 def test_only_folders_of_the_package_are_walked_through(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Not an environment, a repository or results beside them, however large they are."""
+    """The zip is built without walking through folders that are not of the package."""
     shipped = ["__init__.py", "wire/__init__.py", "wire/kafka/apis.py", "wire/tables/a.tsv"]
     others = [".venv/lib/python/a.py", ".git/b.py", "env/lib/c.py", "out/d.py", "docs/e.py",
               "wire/.hidden/f.py", "wire/__pycache__/g.py", "notes.txt"]  # fmt: skip
@@ -183,7 +183,7 @@ def test_only_folders_of_the_package_are_walked_through(
 
 
 def test_the_data_source_is_imported_from_a_zip_with_a_relative_path(tmp_path: Path) -> None:
-    """Spark's workers run in the folder of the zip, and have ``./fakekafka.zip`` in their path."""
+    """The data source can be imported from ``./fakekafka.zip``, the path in Spark's workers."""
     (tmp_path / "fakekafka.zip").write_bytes(package_zip())
     python = python_without_the_package(tmp_path)
     code = (
@@ -197,7 +197,7 @@ def test_the_data_source_is_imported_from_a_zip_with_a_relative_path(tmp_path: P
 
 
 def test_a_run_from_the_zip_is_the_run_from_the_files(tmp_path: Path) -> None:
-    """Whatever a simulation reads beside its code is found in there, too."""
+    """A run from the zip finds all its data files and has the fingerprint of a run from source."""
     (tmp_path / "fakekafka.zip").write_bytes(package_zip())
     code = (
         "import fakekafka\n"
@@ -220,7 +220,7 @@ def test_a_run_from_the_zip_is_the_run_from_the_files(tmp_path: Path) -> None:
 def test_a_cluster_without_the_package_gives_the_same_batch_and_survives_a_kill(
     cluster: SparkCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Two executors, one of which is killed in mid-batch: every run once, the very same tables."""
+    """A batch on two executors, one of which is killed, has each run once and the same tables."""
     suite = written(tmp_path, SUITE, "long.py")
     monkeypatch.setenv("PYSPARK_PYTHON", str(python_without_the_package(tmp_path)))
     monkeypatch.setenv("SPARK_LOCAL_IP", "127.0.0.1")
@@ -247,7 +247,7 @@ def test_a_cluster_without_the_package_gives_the_same_batch_and_survives_a_kill(
 
 
 def end_and_resume(suite: str, cluster: SparkCluster, conf: dict[str, str], folder: Path) -> None:
-    """A driver is interrupted, the next one killed, and processes of this machine do the rest."""
+    """Interrupt one driver, kill the next, and complete the batch with local processes."""
     out = folder / "resumed"
     matrix = ",".join(map(str, MATRIX["records"]))
     program = [sys.executable, "-m", "fakekafka.cli.main", "bench", "run", suite, "--runs",

@@ -1,4 +1,4 @@
-"""Damaged tables, and two processes in one directory: told in a line, and mended or refused."""
+"""Damaged tables and concurrent processes: reported in one line, and repaired or refused."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ def small(tmp_path: Path) -> str:
 
 
 def cut(path: Path) -> None:
-    """Keep the first half of a file."""
+    """Truncate a file to its first half."""
     os.truncate(path, path.stat().st_size // 2)
 
 
 def flip(path: Path) -> None:
-    """Change a byte of the values, which a footer does not show."""
+    """Change a byte of the values, which the footer does not reveal."""
     content = bytearray(path.read_bytes())
     column = parquet.read_metadata(path).row_group(0).column(0)
     begins = column.dictionary_page_offset or column.data_page_offset
@@ -43,7 +43,7 @@ def flip(path: Path) -> None:
 
 
 def test_a_flipped_bit_is_found_wherever_it_is(tmp_path: Path) -> None:
-    """Among values, names, types and numbers of rows; in what is not Parquet's it hurts nobody."""
+    """A flipped bit anywhere in a table is detected unless it is insignificant."""
     path = tmp_path / "cost.parquet"
     rows = pyarrow.table({"run_id": [0, 1, 2], "engine": ["serial"] * 3, "wall_ms": [1.5, 2.5, 4]})
     write_file(rows, path)
@@ -63,7 +63,7 @@ def test_a_flipped_bit_is_found_wherever_it_is(tmp_path: Path) -> None:
 
 
 def test_a_file_without_a_checksum_is_read(tmp_path: Path) -> None:
-    """Earlier releases wrote such ones; a flipped value is found in these, too."""
+    """A file of an earlier release, without a checksum, is read; Parquet's own finds damage."""
     path = tmp_path / "cost.parquet"
     rows = pyarrow.table({"run_id": [0, 1, 2]})
     parquet.write_table(rows, path, write_page_checksum=True)
@@ -74,7 +74,7 @@ def test_a_file_without_a_checksum_is_read(tmp_path: Path) -> None:
 
 
 def begun(small: str, out: Path) -> None:
-    """A batch of six runs of which four are done, each in a part of its own."""
+    """Write four of six runs of a batch, each as a part of its own."""
     plan = make_plan(small, 3)
     out.mkdir()
     store = BatchStore(out, plan, "serial")
@@ -92,7 +92,7 @@ def tables(out: Path) -> dict[str, Any]:
 def test_the_runs_of_a_damaged_part_are_made_again(
     damage: Any, table: str, small: str, tmp_path: Path
 ) -> None:
-    """Whatever table it is of; the other parts stay, and the end is that of a whole batch."""
+    """A damaged part of any table has its runs repeated; other parts are kept."""
     out = tmp_path / "out"
     run_suite(small, engine="serial", runs=3, out=tmp_path / "whole")
     begun(small, out)
@@ -113,7 +113,7 @@ def test_the_runs_of_a_damaged_part_are_made_again(
 def test_a_damaged_whole_table_makes_every_run_again(
     table: str, small: str, tmp_path: Path
 ) -> None:
-    """The line about it is in the result and told at once."""
+    """A damaged whole table has every run repeated, with a notice in the result."""
     out = tmp_path / "out"
     run_suite(small, engine="serial", runs=3, out=out)
     expected = tables(out)
@@ -129,7 +129,7 @@ def test_a_damaged_whole_table_makes_every_run_again(
 def test_a_damaged_part_of_a_merge_that_was_interrupted_makes_every_run_again(
     small: str, tmp_path: Path
 ) -> None:
-    """The runs are in one file already, so nobody knows which of them the part held."""
+    """A damaged part of an interrupted merge has every run repeated, as its runs are unknown."""
     whole, out = tmp_path / "whole", tmp_path / "out"
     run_suite(small, engine="serial", runs=3, out=whole)
     run_suite(small, engine="serial", runs=3, out=out)
@@ -144,7 +144,7 @@ def test_a_damaged_part_of_a_merge_that_was_interrupted_makes_every_run_again(
 def test_a_table_is_read_while_its_parts_become_one_file(
     small: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The end of a batch may come between the list of its parts and the reading of one."""
+    """A table can be read while its parts are merged into one file."""
     plan = make_plan(small, 2)
     store = BatchStore(tmp_path, plan, "serial")
     for spec in plan.specs:
@@ -186,7 +186,7 @@ with locked(Path(sys.argv[1])):
 
 @pytest.fixture
 def holder(tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
-    """Another process that writes into ``out``."""
+    """Start another process that locks ``out``."""
     (tmp_path / "out").mkdir()
     with subprocess.Popen(
         [sys.executable, "-c", HOLDS, str(tmp_path / "out")],
@@ -203,7 +203,7 @@ def holder(tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
 def test_a_second_process_is_refused_with_the_number_of_the_first(
     how: dict[str, Any], holder: subprocess.Popen[str], small: str, tmp_path: Path
 ) -> None:
-    """A first one that was killed holds nothing back."""
+    """A second process is refused with the pid of the first, until the first is killed."""
     out = tmp_path / "out"
     with pytest.raises(UsageError, match=rf"^process {holder.pid} writes a batch into .*out: "):
         run_suite(small, engine="serial", runs=1, out=out, **how)

@@ -1,4 +1,4 @@
-"""``spark.read.format("fakekafka")``: the rows of ``bench run``, from Spark itself."""
+"""``spark.read.format("fakekafka")``: the rows of ``bench run`` read by Spark itself."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 def read(options: dict[str, str]) -> list[dict[str, Any]]:
-    """What Spark does, without Spark: schema, partitions, and each of them read."""
+    """Read schema and partitions as Spark does, without Spark."""
     source = BatchSource(options)
     reader = source.reader(source.schema())
     assert isinstance(reader, BatchReader)
@@ -51,7 +51,7 @@ def in_order(rows: list[dict[str, Any]]) -> list[str]:
 def test_a_table_has_the_rows_and_the_types_of_the_batch(
     table: str, small: str, tmp_path: Path
 ) -> None:
-    """Whatever order the tasks have; only ``other`` is new, and empty."""
+    """The data source has the rows and types of the batch, in any order, and a null ``other``."""
     run_suite(small, engine="serial", seed=1, out=tmp_path / "out", samples=1)
     theirs = BatchTables(tmp_path / "out").table(table)
     options = {"path": small, "table": table, "seed": "1", "samples": "1", "tasks": "4"}
@@ -65,7 +65,7 @@ def test_a_table_has_the_rows_and_the_types_of_the_batch(
 
 
 def test_every_column_says_what_it_is(small: str) -> None:
-    """As the comment that Spark shows for it."""
+    """Every column of the package has a comment, which Spark shows."""
     for table in ("runs", "hist"):
         schema = BatchSource({"suite": small, "table": table}).schema()
         silent = {one.name for one in schema if not one.metadata["comment"]}
@@ -73,7 +73,7 @@ def test_every_column_says_what_it_is(small: str) -> None:
 
 
 def test_options_are_those_of_the_command_and_the_parameters_of_the_suite(small: str) -> None:
-    """Names of options come in small letters, values as text."""
+    """Options are those of the command and the suite's parameters, in lower case and as text."""
     options = {"suite": small, "runs": "2", "matrix": "records=1,3; fast=true,false",
                "name": "topic", "budget": "wall_s=60; events=9", "set": "wait_ms=2.5"}  # fmt: skip
     plan = BatchSource(options).plan
@@ -85,7 +85,7 @@ def test_options_are_those_of_the_command_and_the_parameters_of_the_suite(small:
 
 
 def test_a_scenario_file_is_a_suite_whose_keys_are_set(tmp_path: Path) -> None:
-    """Any of them; one with capital letters only in the option ``set``."""
+    """Any key of a scenario is an option; keys with capital letters need the option ``set``."""
     path = written(tmp_path, SCENARIO, "dies.toml")
     options = {"suite": path, "runs": "1", "matrix": "", "cluster.brokers": "2",
                "set": "workload.name=Name; stop.at_ms=2000"}  # fmt: skip
@@ -98,7 +98,7 @@ def test_a_scenario_file_is_a_suite_whose_keys_are_set(tmp_path: Path) -> None:
 
 
 def test_what_the_first_runs_do_not_have_is_in_the_column_other(tmp_path: Path) -> None:
-    """Nothing is lost: neither a column that only other runs have, nor a value of another type."""
+    """Columns and types that the first runs lack are preserved as JSON in ``other``."""
     rows = read({"suite": written(tmp_path, LATE, "late.py"), "runs": "1"})
     by_kind = {row["kind"]: row for row in rows}
     assert by_kind["first"]["other"] is by_kind["last"]["other"] is None
@@ -114,7 +114,7 @@ def test_a_run_that_goes_wrong_is_a_row(tmp_path: Path) -> None:
 
 
 def test_long_runs_come_first_and_short_ones_share_a_task(small: str) -> None:
-    """A run of five records takes 0.05 s by the suite's own account, one of two 0.02 s."""
+    """Long runs come first and short ones share tasks, by the suite's own cost estimate."""
     reader = BatchReader(BatchSource({"suite": small, "runs": "40"}).plan, "hist",
                          BatchSource({"suite": small, "table": "hist"}).schema())  # fmt: skip
     shares = [part.value for part in reader.partitions()]
@@ -148,12 +148,12 @@ def test_wrong_options_are_refused_before_anything_is_run(
 
 
 class TestSpark:
-    """All in one session, which takes seconds to start."""
+    """Tests in one Spark session, which takes seconds to start."""
 
     pytestmark = ON_SPARK
 
     def test_spark_reads_the_rows_of_the_batch(self, small: str, tmp_path: Path) -> None:
-        """Frames, SQL over a view, and a message that names what is wrong."""
+        """Spark reads tables as frames and by SQL; a wrong option gets a suggestion."""
         run_suite(small, engine="serial", seed=1, out=tmp_path / "out", samples=1)
         with open_engine("spark", 2) as engine:
             session: Any = engine.session  # type: ignore[attr-defined]
@@ -178,7 +178,7 @@ class TestSpark:
 
 
 def test_tables_are_those_that_a_batch_writes() -> None:
-    """The page in the guide names them all."""
+    """The guide names every table, and each has its columns declared."""
     guide = Path(__file__).parents[2] / "docs" / "guides" / "batches.md"
     assert all(f"| `{table}` |" in guide.read_text(encoding="utf-8") for table in TABLES)
     assert set(COLUMNS) | {"runs"} == set(TABLES)

@@ -1,4 +1,4 @@
-"""Engines: serial, processes and Spark give the same rows, also when workers die."""
+"""The engines serial, process and Spark give the same rows, even if workers die."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 @pytest.fixture(scope="module")
 def serial(small: str, tmp_path_factory: pytest.TempPathFactory) -> tuple[BatchResult, Path]:
-    """The batch that the others are compared with, and where its tables are."""
+    """Run the batch to compare with; return its result and the directory of its tables."""
     out = tmp_path_factory.mktemp("serial")
     run_suite(small, engine="serial", seed=1, out=out)
     return run_suite(small, engine="serial", seed=1), out
@@ -70,7 +70,7 @@ def test_processes_give_what_one_process_gives(
 def test_a_process_that_dies_is_replaced_and_its_run_is_repeated(
     small: str, serial: tuple[BatchResult, Path]
 ) -> None:
-    """Killed from outside in mid-batch: nothing is missing, nothing is counted twice."""
+    """After a worker is killed from outside, its run is repeated and each run counts once."""
     plan = make_plan(small, 3, 1)
     with open_engine("process", 2) as engine:
         results = engine.run(SuiteWork(plan), plan.specs)
@@ -100,8 +100,9 @@ if __name__ == "__main__":
 
 @pytest.mark.slow
 def test_no_worker_hears_ctrl_c(small: str, tmp_path: Path) -> None:
-    """Not even one that has just been started, which would say so with a traceback, and not the
-    first two of a process, beside which multiprocessing starts one of its own."""
+    """Ctrl-C never reaches a worker, which would print a traceback: neither one just started nor
+    multiprocessing's own helper process.
+    """
     script = tmp_path / "interrupted.py"
     script.write_text(WORKERS_THAT_ARE_INTERRUPTED)
     done = subprocess.run(
@@ -121,7 +122,7 @@ def test_a_run_that_takes_its_process_along_is_a_row(tmp_path: Path) -> None:
 
 
 class TestSpark:
-    """All in one session, which takes seconds to start."""
+    """Tests in one Spark session, which takes seconds to start."""
 
     pytestmark = ON_SPARK
 
@@ -132,14 +133,13 @@ class TestSpark:
         tmp_path: Path,
         capfd: pytest.CaptureFixture[str],
     ) -> None:
-        """Rows, types, histograms and tables, in any order; a run that kills its worker is a row.
-
-        And Spark does not greet: only what the JVM itself says at its start reaches the terminal.
+        """Spark gives the rows, types, histograms and tables of the serial engine; a run that kills
+        its worker is a row. Spark prints nothing beyond the JVM's own start messages.
         """
         trouble = written(tmp_path, TROUBLE, "trouble.py")
         with open_engine("spark", 2) as engine:
             session: Any = engine.session  # type: ignore[attr-defined]
-            # From here on batches take this session.
+            # From here on batches use this session.
             same(run_suite(small, engine="spark", seed=1), serial[0])
             run_suite(small, engine="spark", seed=1, out=tmp_path / "out")
             for name in TABLES:
@@ -159,10 +159,10 @@ class TestSpark:
             with pytest.raises(UsageError, match="there is a Spark session already"):
                 run_suite(small, engine="spark", workers=2)
             self.check_reading(session, tmp_path / "out")
-            assert session.range(1).count() == 1  # it was not stopped
+            assert session.range(1).count() == 1  # the session was not stopped
 
     def check_reading(self, session: Any, out: Path) -> None:
-        """The tables as data frames of Spark."""
+        """Read the tables as Spark data frames."""
         hist = BatchTables(out).hist(session)
         total = hist.where("metric = 'response_ms'").groupBy().sum("n").collect()[0][0]
         found = BatchTables(out).hist("pandas")

@@ -1,4 +1,4 @@
-"""The suite ``failover`` and the story of its trace give one account of what was unavailable."""
+"""The suite ``failover`` and the story of its trace agree on unavailability."""
 
 from __future__ import annotations
 
@@ -29,8 +29,9 @@ from fakekafka.tracing.trace_file import TraceReader
 def test_the_story_of_a_run_tells_the_figures_of_its_row(
     kafka_version: str, seed: int, more: dict[str, int], tmp_path: Path
 ) -> None:
-    """Unavailability and its phases are the same in a batch, which keeps no event, and in the
-    trace of that run; and the phases add up to the whole."""
+    """Unavailability and its phases are the same in a batch, which keeps no events, and in the
+    trace of the run; the phases add up to the total.
+    """
     values = {"kafka_version": kafka_version, "session_timeout_ms": 6000, **more}
     plan = make_plan("failover", 1, seed, values=values, matrix={})
     row = carry_out(plan, plan.specs[0]).row
@@ -67,10 +68,11 @@ def test_the_story_of_a_run_tells_the_figures_of_its_row(
 def test_a_partition_whose_isr_holds_the_dead_broker_is_unavailable_too(
     replication_factor: int, partitions: int
 ) -> None:
-    """With acks=all and three replicas all three partitions wait for the dead broker to leave
-    their ISRs; with two replicas those two of which it is one. Where a follower is left, the
-    epoch without the dead broker fences its waiting fetch, and the partition waits for the
-    follower's back-off too (DP-62)."""
+    """With acks=all, partitions whose ISR contains the dead broker are unavailable too: all three
+    with three replicas, two of them with two. If a follower is left, the epoch without the dead
+    broker fences its waiting fetch, and the partition also waits for the follower's back-off
+    (DP-62).
+    """
     values = {"replication_factor": replication_factor, "session_timeout_ms": 6000}
     plan = make_plan("failover", 1, 3, values=values, matrix={})
     row = carry_out(plan, plan.specs[0]).row
@@ -84,7 +86,7 @@ def test_a_partition_whose_isr_holds_the_dead_broker_is_unavailable_too(
 
 @pytest.mark.slow
 def test_a_failover_is_felt_about_as_long_as_the_session_times_out() -> None:
-    """Four seconds to nine with a session timeout of six, each phase at its place."""
+    """With a session timeout of 6 s a failover takes 4 to 9 s, each phase as expected."""
     plan = make_plan("failover", 3, 1, values={"session_timeout_ms": 6000}, matrix={})
     rows = [carry_out(plan, spec).row for spec in plan.specs]
     assert all(row["status"] == "ok" for row in rows)
@@ -151,7 +153,7 @@ def scenario(
 
 
 def play_fault(tmp_path: Path, **values: str | int) -> tuple[dict[str, Any], Story]:
-    """The row of a run, which is the same whether it is recorded or not, and its story."""
+    """Run a fault recorded and unrecorded with equal rows; return the row and the story."""
     path = tmp_path / "silent.py"
     path.write_text(FAULTS, encoding="utf-8")
     plan = make_plan(str(path), 1, 1, values=values, matrix={})
@@ -180,8 +182,9 @@ def play_fault(tmp_path: Path, **values: str | int) -> tuple[dict[str, Any], Sto
 def test_an_outage_is_counted_whatever_its_cause(
     fault: str, least_ms: float, phase: str, cause: str, tmp_path: Path
 ) -> None:
-    """A leader that is silent acknowledges nothing, nor one whose ISR is or is too small; the
-    batch and the story tell one account of it, and where the time went."""
+    """Outages by a silent leader or a too small ISR count as well, and the batch and the story
+    agree on their lengths and phases.
+    """
     row, story = play_fault(tmp_path, fault=fault)
     assert row["outages"] == len(story.outages) > 0
     assert least_ms <= row["unavailable_ms"] < 20_000
@@ -205,7 +208,7 @@ def test_an_outage_without_an_end_is_the_same_in_a_batch_and_in_the_story(tmp_pa
 
 
 def test_what_a_deposed_leader_acknowledges_ends_an_outage_of_who_asks_it(tmp_path: Path) -> None:
-    """With acks=1 it is an acknowledgement all the same; who asks the new leader waits on."""
+    """With acks=1 a deposed leader's acknowledgement ends only the outage of its own clients."""
     row, story = play_fault(tmp_path, fault="pause", acks="1")
     first, second = story.outages
     assert first.unavailable_us is not None
@@ -217,13 +220,13 @@ def test_what_a_deposed_leader_acknowledges_ends_an_outage_of_who_asks_it(tmp_pa
 
 
 def test_a_leader_writes_its_isr_itself_before_2_7(tmp_path: Path) -> None:
-    """Its time is that of the shrinking, not of the client."""
+    """Before 2.7 a leader writes its ISR itself, and the time counts as the phase "shrink"."""
     row, _ = play_fault(tmp_path, fault="follower", kafka_version="1.1", session_ms=40_000)
     assert row["shrink_ms"] > 0.9 * row["unavailable_ms"] > 9_000
 
 
 def test_a_recorded_run_uses_up_its_events_where_that_of_a_batch_does() -> None:
-    """What clients report is in the trace only, and takes nothing from the budget."""
+    """Client events are recorded without using the event budget, so that batches agree."""
     plan = make_plan("failover", 1, 3, matrix={}, budget={"events": 5_000})
     (spec,) = plan.specs
     row = carry_out(plan, spec).row

@@ -1,4 +1,4 @@
-"""Histograms with logarithmic buckets: one per cent off at most, and merged by adding."""
+"""Histograms with logarithmic buckets: at most 1 % error, merged by addition."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 VALUES = st.lists(st.floats(min_value=1e-6, max_value=1e9), min_size=1, max_size=60)
 EDGE = 1e-9
-"""Room for the rounding of floats where a value lies on the border of two buckets."""
+"""Tolerance for rounding where a value is on the border of two buckets."""
 
 
 def filled(values: list[float]) -> BucketHistogram:
@@ -27,7 +27,7 @@ def filled(values: list[float]) -> BucketHistogram:
 
 
 def exact_percentile(values: list[float], percent: float) -> float:
-    """The smallest value with at least ``percent`` of all at or below it."""
+    """Return the smallest value that at least ``percent`` of all values do not exceed."""
     ordered = sorted(values)
     return ordered[max(1, math.ceil(percent / 100 * len(ordered))) - 1]
 
@@ -38,7 +38,7 @@ def test_the_value_of_a_bucket_errs_by_one_per_cent_at_most(value: float) -> Non
 
 
 def test_the_error_is_not_far_less_than_one_per_cent_either() -> None:
-    """Buckets are as wide as the promise allows: 1.0 lies on the upper border of bucket 0."""
+    """Buckets are as wide as 1 % of error allows; 1.0 is the upper border of bucket 0."""
     assert bucket_of(1.0) == 0
     assert bucket_of(1.0001) == 1
     assert abs(value_of(1) - 1.0001) > 0.0098

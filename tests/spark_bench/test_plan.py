@@ -1,4 +1,4 @@
-"""Suites and plans: what a batch consists of, and what is refused before anything runs."""
+"""Suites and plans: the content of a batch, and what is refused before it runs."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from fakekafka.tests.spark_bench.suites_for_tests import SCENARIO, SMALL, writte
 
 
 def test_every_configuration_has_the_same_seeds() -> None:
-    """Common seeds let runs of two configurations be compared one by one."""
+    """All configurations have the same seeds, so that their runs can be compared in pairs."""
     plan = make_plan("failover", 3, 40, matrix={"brokers": [3, 4]})
     assert [(s.run_id, s.configuration, s.seed) for s in plan.specs] == [
         (0, 0, 40), (1, 0, 41), (2, 0, 42), (3, 1, 40), (4, 1, 41), (5, 1, 42),
@@ -25,7 +25,7 @@ def test_every_configuration_has_the_same_seeds() -> None:
 
 
 def test_tables_of_a_matrix_vary_one_thing_after_the_other() -> None:
-    """What two tables have in common runs once; what is set is not varied."""
+    """Tables of a matrix are varied one after the other; common configurations run once."""
     own = {(3, 3, 18_000), (3, 3, 6_000), (2, 3, 18_000), (3, 30, 18_000)}
 
     def configurations(**values: Any) -> list[tuple[int, ...]]:
@@ -111,7 +111,7 @@ def test_a_python_file_that_is_no_suite_says_why(text: str, message: str, tmp_pa
 
 
 def test_a_python_file_is_a_suite(tmp_path: Path) -> None:
-    """Parameters, defaults and types are those of its function."""
+    """The parameters of a Python suite have the defaults and types of its function."""
     plan = make_plan(written(tmp_path, SMALL, "small.py"))
     suite = plan.suite
     assert (suite.name, suite.about) == ("small", "A cluster of one broker takes some records")
@@ -123,7 +123,7 @@ def test_a_python_file_is_a_suite(tmp_path: Path) -> None:
 
 
 def test_a_scenario_file_is_a_suite(tmp_path: Path) -> None:
-    """Its matrix is that of the batch, and any key of it can be set."""
+    """A scenario file is a suite with its own matrix, and each of its keys can be set."""
     path = written(tmp_path, SCENARIO, "dies.toml")
     plan = make_plan(path, values={"workload.rate_per_s": 50})
     assert plan.suite.about == "a leader dies and comes back"
@@ -167,7 +167,7 @@ def test_the_longest_runs_begin_first_and_what_they_took_is_learnt(tmp_path: Pat
 
 
 def test_an_earlier_batch_tells_how_long_other_runs_take(tmp_path: Path) -> None:
-    """Half a second for each partition, and twice that for one release."""
+    """An earlier batch predicts durations: 0.5 s per partition, and twice that for one release."""
     matrix: dict[str, list[Any]] = {"partitions": [3, 6, 12], "kafka_version": ["1.1", "3.9"]}
     plan = make_plan("failover", 1, matrix=matrix)
     earlier = [
@@ -186,7 +186,7 @@ def test_an_earlier_batch_tells_how_long_other_runs_take(tmp_path: Path) -> None
 
 
 def test_equal_plans_have_equal_ids_and_others_have_not() -> None:
-    """``--resume`` goes on only with the very batch that was begun."""
+    """Plans have equal ids only if they are equal, and ``--resume`` requires the same id."""
     batch_id = make_plan("failover", 2, 1).batch_id
     assert make_plan("failover", 2, 1).batch_id == batch_id
     others = [
@@ -206,12 +206,11 @@ def test_every_suite_says_what_it_is_about_and_what_it_measures(name: str) -> No
     assert all(suite.measures.values())
     assert suite.headline
     names = labels(make_plan(name, 1))
-    assert len(set(names)) == len(names)  # the defaults stand in it once
+    assert len(set(names)) == len(names)  # the defaults occur once
 
 
 def test_a_whole_number_of_a_matrix_is_the_default_that_it_equals(tmp_path: Path) -> None:
-    """The run gets 0.0 for 0: it would be carried out twice, and drawn as one bar of twice the
-    height."""
+    """0 and 0.0 in a matrix are one value; otherwise its run would be done and drawn twice."""
     suite = written(tmp_path, SMALL, "small.py")
     plan = make_plan(suite, 1, matrix={"wait_ms": [1.0, 1, 2]})
     assert [dict(spec.parameters)["wait_ms"] for spec in plan.specs] == [1.0, 2.0]

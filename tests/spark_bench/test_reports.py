@@ -1,4 +1,4 @@
-"""Reports and comparisons: made from the tables alone, open without network, find what differs."""
+"""Reports and comparisons: made from the tables, offline, and showing differences."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def bench(*arguments: str) -> object:
 
 @pytest.fixture(scope="module")
 def batches(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A batch, one with twice the latency, and one of another release."""
+    """Run a batch, one with twice the latency, and one of another release."""
     folder = tmp_path_factory.mktemp("batches")
 
     def run(name: str, **more: Any) -> None:
@@ -61,7 +61,7 @@ def test_a_batch_does_not_differ_from_itself(
 def test_twice_the_latency_is_found_and_can_fail_a_build(
     batches: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The median record takes twice as long; the exit status is for CI."""
+    """Twice the latency is reported as twice the median, and as an exit status for CI."""
     first, slow = str(batches / "first"), str(batches / "slow")
     assert bench("compare", first, slow, "--json", "--fail-over", "50") == 1
     found = json.loads(capsys.readouterr().out)
@@ -72,7 +72,7 @@ def test_twice_the_latency_is_found_and_can_fail_a_build(
     assert end["before"] > 0
     sure = {one["column"] for one in found["differences"] if one["sure"]}
     assert "client_ms" in sure or "elect_ms" in sure
-    assert bench("compare", slow, first, "--fail-over", "50") == 0  # it is better, not worse
+    assert bench("compare", slow, first, "--fail-over", "50") == 0  # better, not worse
     assert bench("compare", first, slow, "--fail-over", "100000") == 0
 
 
@@ -99,7 +99,7 @@ def test_batches_without_common_runs_are_refused(batches: Path, tmp_path: Path) 
 def test_a_report_is_one_page_that_loads_nothing(
     batches: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Made of the tables, after the suite's file is gone; and the same a second time."""
+    """A report is one reproducible page that is made from the tables and loads nothing."""
     first = tmp_path / "first"
     shutil.copytree(batches / "first", first)
     assert bench("report", str(first)) == 0
@@ -142,7 +142,7 @@ def test_a_figure_says_which_of_many_configurations_it_draws(
 
 
 def test_what_went_wrong_is_in_the_report_with_its_command(tmp_path: Path) -> None:
-    """Markup in a message stays text."""
+    """Failed runs are in the report with their commands, and markup in messages is escaped."""
     text = TROUBLE.replace("the run broke", "<b>broke</b>")
     suite = written(tmp_path, text, "trouble.py")
     matrix = {"kind": ["none", "raise"]}
@@ -163,7 +163,7 @@ def test_a_directory_without_a_batch_gives_status_2(
 
 @NEEDS_CHROMIUM
 def test_figures_are_drawn_in_a_browser_without_network(batches: Path, tmp_path: Path) -> None:
-    """Each figure becomes a drawing with curves, and nothing is logged as an error."""
+    """In a browser without network every figure is drawn, and no error is logged."""
     page = tmp_path / "report.html"
     assert bench("report", str(batches / "first"), "-o", str(page), "--no-pictures") == 0
     done = subprocess.run(
@@ -193,12 +193,12 @@ def scenario(run, wait_ms: float = 10.0, a_long_name_of_a_parameter: str = ""):
 
 @NEEDS_CHROMIUM
 def test_a_laptop_shows_every_column_and_a_mark_for_a_single_value(tmp_path: Path) -> None:
-    """No table is wider than the page at 1366 pixels; a line through one point has no length."""
+    """At 1366 pixels no table is wider than the page, and a single value is drawn as a mark."""
     suite = written(tmp_path, ONE_VALUE, "one_value.py")
     run_suite(suite, runs=15, engine="serial", out=tmp_path / "out")
     page = tmp_path / "report.html"
     assert bench("report", str(tmp_path / "out"), "-o", str(page)) == 0
-    assert "<b>1,000</b>" in page.read_text(encoding="utf-8")  # and not 1e+03
+    assert "<b>1,000</b>" in page.read_text(encoding="utf-8")  # not 1e+03
     with chromium(tmp_path / "profile") as browser:
         opened = browser.new_page()
         opened.set_viewport_size({"width": 1366, "height": 768})

@@ -1,4 +1,4 @@
-"""A batch on Spark that is ended, however: what is done stays, and the rest is done later."""
+"""Batches on Spark that are interrupted and resumed."""
 
 from __future__ import annotations
 
@@ -20,7 +20,9 @@ pytestmark = [*ON_SPARK, pytest.mark.serial, pytest.mark.timeout(600)]
 def test_ctrl_c_and_a_killed_driver_leave_a_batch_that_another_spark_completes(
     tmp_path: Path,
 ) -> None:
-    """With two workers, then one, then two: every run once, the very tables of one process."""
+    """A batch interrupted by Ctrl-C and then by a killed driver is completed by another Spark with
+    the tables of the serial engine.
+    """
     suite = written(tmp_path, LONG, "long.py")
     run_suite(suite, engine="serial", out=tmp_path / "serial")
     out = tmp_path / "spark"

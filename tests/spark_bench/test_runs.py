@@ -1,4 +1,4 @@
-"""Single runs: pure functions of scenario and seed, whatever goes wrong is a row."""
+"""Single runs: pure functions of scenario and seed, whose failures are rows."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from fakekafka.tests.spark_bench.suites_for_tests import SCENARIO, SMALL, TROUBL
 
 @pytest.mark.slow
 def test_whatever_goes_wrong_is_a_row_that_says_so(tmp_path: Path) -> None:
-    """An exception, a broken promise, a run that never ends, one that eats memory."""
+    """An exception, a broken promise and an exceeded budget each give a row with its status."""
     batch = run_suite(written(tmp_path, TROUBLE, "trouble.py"), runs=1, engine="serial")
     found = {row["kind"]: (row["status"], row["problems"]) for row in batch.rows}
     assert found == {
@@ -54,7 +54,7 @@ def test_a_row_has_what_was_measured_and_what_the_plan_says(tmp_path: Path) -> N
 
 
 def test_a_run_gives_the_same_whatever_ran_before_it_in_the_process(tmp_path: Path) -> None:
-    """Nothing of a run outlives it: two orders, equal rows, histograms and series."""
+    """A run's row, histograms and series do not depend on the runs before it."""
     plan = make_plan(written(tmp_path, SMALL, "small.py"), 2)
     forth = [carry_out(plan, spec) for spec in plan.specs]
     back = [carry_out(plan, spec) for spec in plan.specs[::-1]][::-1]
@@ -65,7 +65,7 @@ def test_a_run_gives_the_same_whatever_ran_before_it_in_the_process(tmp_path: Pa
 
 @pytest.mark.slow
 def test_a_stall_has_its_full_weight_in_an_open_loop_and_not_in_a_closed_one() -> None:
-    """Two seconds in which nothing is answered: the records that arrive meanwhile have waited."""
+    """In an open loop, unlike a closed one, records that arrive during a stall of 2 s count."""
 
     def latencies(**load: object) -> BucketHistogram:
         run = Run(1)
@@ -86,18 +86,18 @@ def test_a_stall_has_its_full_weight_in_an_open_loop_and_not_in_a_closed_one() -
     open_loop = latencies(rate_per_s=100)
     closed_loop = latencies(model="closed", in_flight=1)
     assert open_loop.total == pytest.approx(1000, abs=3)
-    # A fifth of the records arrived during the stall; they waited 0 to 2 s, evenly.
+    # A fifth of the records arrived during the stall and waited 0 to 2 s, evenly distributed.
     assert open_loop.percentile(79) < 20
     assert open_loop.percentile(90) == pytest.approx(1000, rel=0.05)
     assert open_loop.percentile(99) == pytest.approx(1900, rel=0.05)
     assert open_loop.percentile(100) == pytest.approx(2000, rel=0.02)
-    # The closed loop asked once in these two seconds.
+    # The closed loop sent one request in these two seconds.
     assert closed_loop.percentile(99.9) < 20
     assert closed_loop.percentile(100) == pytest.approx(2000, rel=0.02)
 
 
 def test_a_scenario_file_is_measured_like_any_suite(tmp_path: Path) -> None:
-    """Outages, latencies and what the file itself promises."""
+    """A scenario file is measured by outages, latencies and its own expectations."""
     path = written(tmp_path, SCENARIO, "dies.toml")
     plan = make_plan(path, 1, 3)
     for spec in plan.specs:

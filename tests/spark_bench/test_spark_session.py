@@ -1,4 +1,4 @@
-"""A Spark session that cannot start is refused in one line, and what is waited for is told."""
+"""Spark sessions that cannot start are refused in one line, and waits are reported."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def test_the_reason_is_one_line_without_java_s_stack(text: str, line: str) -> No
 
 
 def test_an_application_that_no_master_took_is_told_so() -> None:
-    """Spark itself only says that something has stopped it."""
+    """An application that no master accepts is reported as such, unlike by Spark itself."""
     with (
         pytest.raises(UsageError, match=r"spark://h:1 has not taken this .* is it Spark \d+\.\d+"),
         refusing_to_start("spark://h:1"),
@@ -76,7 +76,7 @@ def test_an_application_that_no_master_took_is_told_so() -> None:
 
 
 def closed_port() -> int:
-    """A port on which nothing listens."""
+    """Return a port on which nothing listens."""
     with socket.socket() as found:
         found.bind(("127.0.0.1", 0))
         return int(found.getsockname()[1])
@@ -111,7 +111,7 @@ def test_what_names_no_host_and_port_is_left_to_spark(
 
 
 def test_a_cluster_without_room_is_told_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Spark waits for executors as long as it takes."""
+    """A wait for executors on a full cluster is reported once."""
     monkeypatch.setattr(spark_module, "_SLOW_START_S", 0.0)
     monkeypatch.setattr(spark_module, "_POLL_S", 0.001)
     told: list[str] = []
@@ -159,7 +159,9 @@ class TestOnSpark:
 
 
 def test_what_a_worker_imports_late_is_frozen_by_its_next_task() -> None:
-    """Spark collects garbage after each task: 34,000 objects took it 13 ms each time."""
+    """Objects imported late are frozen by the worker's next task. Spark collects garbage after each
+    task, which took 13 ms for 34,000 objects.
+    """
     tasks: list[list[list[int]]] = []
     try:
         for _ in range(2):

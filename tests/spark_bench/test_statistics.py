@@ -1,4 +1,4 @@
-"""Intervals over runs: they hold as often as they say, whatever the distribution."""
+"""Confidence intervals over runs, which hold as often as stated for any distribution."""
 
 from __future__ import annotations
 
@@ -20,14 +20,16 @@ def known(values: list[float] | list[int]) -> Observed:
 
 
 def pairs(before: list[float], after: list[float]) -> list[tuple[Span, Span]]:
-    """Pairs of values that are all known."""
+    """Return pairs of values that are all known."""
     return [((old, old), (new, new)) for old, new in zip(before, after, strict=True)]
 
 
 @pytest.mark.parametrize("percent", [50, 90])
 @pytest.mark.parametrize("count", [30, 200])
 def test_an_interval_has_the_true_percentile_as_often_as_it_says(percent: int, count: int) -> None:
-    """Samples with a long tail; 95 % may be a little more, because ranks are whole."""
+    """An interval contains the true percentile as often as stated, for long-tailed samples; 95 %
+    may be a little more, because ranks are whole.
+    """
     rng = random.Random(count + percent)
     true = math.exp({50: 0.0, 90: 1.2815515655}[percent])
     hits = total = 0
@@ -45,7 +47,7 @@ def test_an_interval_has_the_true_percentile_as_often_as_it_says(percent: int, c
 
 
 def test_the_ranks_of_an_interval_are_those_of_tables() -> None:
-    """For the median of 10 values at 95 %: the second and the ninth."""
+    """The ranks of an interval equal published tables, for 10 values at 95 % the 2nd and 9th."""
     ten = known(list(range(1, 11)))
     assert ten.percentile(50) == Reading(5)
     assert ten.interval(50) == (Reading(2), Reading(9))
@@ -62,7 +64,7 @@ def test_nearest_ranks() -> None:
 
 
 def test_a_paired_difference_is_sure_where_single_runs_vary_more_than_it() -> None:
-    """Common seeds: what both runs of a pair have in common cancels out."""
+    """With common seeds a paired difference is significant below the variation of single runs."""
     rng = random.Random(1)
     before = [rng.uniform(0, 1000) for _ in range(40)]
     after = [value + 1 + rng.uniform(-0.5, 0.5) for value in before]

@@ -1,4 +1,4 @@
-"""The suites that come with the package: what one run of each shows."""
+"""The suites of the package: what a run of each shows."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ pytestmark = pytest.mark.slow
 
 
 def row_of(suite: str, seed: int = 3, **values: Any) -> dict[str, Any]:
-    """The row of one run, which must have kept every promise."""
+    """Return the row of one run, which must have kept every promise."""
     plan = make_plan(suite, 1, seed, values=values, matrix={})
     row = carry_out(plan, plan.specs[0]).row
     assert row["status"] == "ok", row["problems"]
@@ -46,7 +46,7 @@ def test_a_longer_session_timeout_is_felt() -> None:
 
 
 def test_a_shutdown_in_control_is_not_felt_and_older_releases_need_longer() -> None:
-    """KAFKA-5642: 0.10 asks ZooKeeper one thing after the other, 1.1 ten at a time."""
+    """KAFKA-5642: 0.10 sends its ZooKeeper requests one by one, 1.1 ten at a time."""
     old = row_of("controlled-shutdown", kafka_version="0.10", partitions=60)
     new = row_of("controlled-shutdown", kafka_version="1.1", partitions=60)
     assert old["in_control"]
@@ -106,7 +106,7 @@ def test_a_member_that_dies_is_missed_for_its_session_timeout() -> None:
 
 
 def test_a_move_takes_as_long_as_the_bytes_need_on_the_link() -> None:
-    """Two brokers send 100 MB at 50 MB/s each."""
+    """A move takes as long as its bytes on the link: two brokers send 100 MB at 50 MB/s each."""
     row = row_of("reassignment", stored_mb=100.0, link_mb_per_s=50.0)
     assert row["moved_mb"] == pytest.approx(100, rel=0.02)
     assert 1_000 < row["move_ms"] < 8_000
@@ -115,8 +115,10 @@ def test_a_move_takes_as_long_as_the_bytes_need_on_the_link() -> None:
 
 
 def test_a_client_waits_for_a_machine_that_is_gone_without_a_word() -> None:
-    """It hears of one that died, and asks again; of one that is silent nothing ends its wait but
-    the request timeout. Medians, since now and then a follower waits a second to fetch again."""
+    """A client of a machine without power waits for its request timeout, while a killed broker's
+    client learns of the death and retries. Medians are compared, as a follower may wait a second
+    before it fetches again.
+    """
 
     def median_ms(**values: Any) -> float:
         rows = [row_of("clients", seed, **values) for seed in range(1, 6)]
@@ -130,7 +132,7 @@ def test_a_client_waits_for_a_machine_that_is_gone_without_a_word() -> None:
 
 
 def test_published_ratios_of_kafka_5642_come_out_within_a_quarter() -> None:
-    """Pairs of runs of whole clusters; no formula adds anything up."""
+    """Ratios published for KAFKA-5642 are met within a quarter by runs of whole clusters."""
     suite = load_suite(find_source("kafka-5642"))
     for pair in suite.published:
         above, below = (row_of("kafka-5642", **pair[side])["scaled_s"] for side in

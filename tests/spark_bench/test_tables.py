@@ -1,4 +1,4 @@
-"""The tables of a batch: what they hold, while it runs, after Ctrl-C, and when it goes on."""
+"""The tables of a batch while it runs, after Ctrl-C, and after it is resumed."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ TABLES = ("runs", "hist", "series", "samples")
 
 
 class Backwards:
-    """An engine that gives the last run first, and ends after some of them."""
+    """An engine that returns the last run first and can end early."""
 
     def __init__(self, stop_after: int = 99, cause: BaseException | None = None) -> None:
         self.stop_after = stop_after
@@ -43,13 +43,13 @@ class Backwards:
 
 @pytest.fixture
 def small(tmp_path: Path) -> str:
-    """A suite of two configurations, three seeds each."""
+    """Return a suite of two configurations with three seeds each."""
     return written(tmp_path, SMALL, "small.py")
 
 
 @pytest.fixture
 def run_on(monkeypatch: pytest.MonkeyPatch, small: str) -> Any:
-    """Run the small suite on an engine made for the test, with a part for every run."""
+    """Run the small suite on a given engine, with a part for every run."""
     from fakekafka.spark_bench.tables import store
 
     monkeypatch.setattr(store, "_FLUSH_RUNS", 1)
@@ -70,7 +70,7 @@ def rows_of(out: Path) -> dict[str, Any]:
 def test_tables_hold_what_the_batch_holds_whatever_order_the_runs_had(
     run_on: Any, small: str, tmp_path: Path
 ) -> None:
-    """Sorted, one file a table; and the same as the rows that are kept in memory."""
+    """Tables are sorted, one file each, and equal the rows in memory, whatever the runs' order."""
     kept = run_on(Backwards(), out=None)
     run_on(Backwards(), out=tmp_path / "b")
     run_suite(small, engine="serial", out=tmp_path / "s", samples=1)
@@ -115,7 +115,7 @@ def test_every_column_says_what_it_is_in_the_file_itself(run_on: Any, tmp_path: 
 def test_a_batch_that_is_ended_can_be_read_and_resumed(
     cause: BaseException, run_on: Any, tmp_path: Path
 ) -> None:
-    """Each run is carried out once, and the tables are those of a batch that nobody ended."""
+    """A batch that ended early can be read and resumed, with each run done once."""
     whole, out = tmp_path / "whole", tmp_path / "out"
     run_on(Backwards(), out=whole)
     first = Backwards(4, cause)
@@ -137,15 +137,15 @@ def test_a_batch_that_is_ended_can_be_read_and_resumed(
 
 
 class Asked(Backwards):
-    """An engine that begins the runs in the order in which it gets them."""
+    """An engine that records the order in which it gets the runs."""
 
     def run(self, work: SuiteWork, specs: Sequence[RunSpec]) -> Iterator[Outcome]:
         return super().run(work, specs[::-1])
 
 
 def test_what_runs_took_before_decides_which_begin_first(run_on: Any, tmp_path: Path) -> None:
-    """In a batch that is resumed, and in one that is told of another batch's tables."""
-    slow = {0: 5000.0, 1: 5000.0, 2: 5000.0}  # those of two records, said to be the shorter ones
+    """Known durations, from the same or another batch, decide which runs start first."""
+    slow = {0: 5000.0, 1: 5000.0, 2: 5000.0}  # those of two records, declared to be shorter
 
     class Timed(Backwards):
         def run(self, work: SuiteWork, specs: Sequence[RunSpec]) -> Iterator[Outcome]:
@@ -167,7 +167,7 @@ def test_what_runs_took_before_decides_which_begin_first(run_on: Any, tmp_path: 
 def test_a_table_is_sorted_piece_by_piece_and_comes_out_the_same(
     run_on: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """However few values are in memory at a time."""
+    """A table is sorted in pieces with the same result, however few values fit in memory."""
     from fakekafka.spark_bench.tables import store
 
     run_on(Backwards(), out=tmp_path / "whole")
@@ -179,7 +179,7 @@ def test_a_table_is_sorted_piece_by_piece_and_comes_out_the_same(
 
 
 def test_what_a_crash_left_of_a_part_is_dropped(run_on: Any, tmp_path: Path) -> None:
-    """The part of ``runs`` is written last: without it the others count for nothing."""
+    """Parts without their part of ``runs``, which is written last, are dropped after a crash."""
     whole, out = tmp_path / "whole", tmp_path / "out"
     run_on(Backwards(), out=whole)
     with pytest.raises(BatchEnded):
@@ -195,7 +195,7 @@ def test_what_a_crash_left_of_a_part_is_dropped(run_on: Any, tmp_path: Path) -> 
 def test_another_batch_is_neither_overwritten_nor_resumed_by_mistake(
     run_on: Any, tmp_path: Path
 ) -> None:
-    """It is refused before anything is run."""
+    """A directory with another batch is refused before anything is run."""
     out = tmp_path / "out"
     run_on(Backwards(), out=out)
     before = rows_of(out)
@@ -209,7 +209,7 @@ def test_another_batch_is_neither_overwritten_nor_resumed_by_mistake(
 
 
 def test_a_directory_of_other_files_is_never_taken_for_tables(run_on: Any, tmp_path: Path) -> None:
-    """Its ``runs`` may be of another program; hidden files are in every directory."""
+    """A directory with other files is never taken for tables; hidden files are allowed."""
     out = tmp_path / "out"
     out.mkdir()
     (out / ".hidden").touch()
@@ -228,7 +228,7 @@ def test_a_directory_of_other_files_is_never_taken_for_tables(run_on: Any, tmp_p
 def test_a_batch_that_is_ended_before_its_first_run_leaves_no_directory(
     run_on: Any, tmp_path: Path
 ) -> None:
-    """What was there before stays."""
+    """A batch that ends before its first run leaves the directory as it was."""
     (tmp_path / "kept").mkdir()
     for out in (tmp_path / "kept" / "new" / "newer", tmp_path / "kept"):
         with pytest.raises(BatchEnded, match="ended after 0 of 6 runs"):
@@ -239,7 +239,7 @@ def test_a_batch_that_is_ended_before_its_first_run_leaves_no_directory(
 def test_an_engine_that_is_ended_while_it_starts_ends_the_batch(
     monkeypatch: pytest.MonkeyPatch, small: str, tmp_path: Path
 ) -> None:
-    """Spark takes seconds to start, and whoever waits may lose patience."""
+    """A batch can be ended while its engine starts, which takes Spark seconds."""
 
     def open_engine(*_: Any) -> Any:
         raise KeyboardInterrupt
@@ -251,7 +251,7 @@ def test_an_engine_that_is_ended_while_it_starts_ends_the_batch(
 
 
 def test_runs_without_figures_are_in_the_tables_too(tmp_path: Path) -> None:
-    """A column has one type, whichever runs come first."""
+    """Runs without measured values are in the tables, and a column has one type in any order."""
     suite = written(tmp_path, TROUBLE, "trouble.py")
     matrix = {"kind": ["raise", "promise", "none"]}
     run_suite(suite, runs=1, engine="serial", out=tmp_path / "out", matrix=matrix)

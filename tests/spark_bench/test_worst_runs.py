@@ -1,4 +1,4 @@
-"""The worst runs of a batch are part of what it says: in tables, reports and comparisons."""
+"""Runs that did not end rank as the worst in tables, reports and comparisons."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def scenario(run, bad_percent: int = 0, kind: str = "raise", shift: float = 0.0,
 
 
 def test_what_had_not_ended_ranks_as_worst() -> None:
-    """A percentile among it is a lower bound: at least as much as so many runs have shown."""
+    """Values of unfinished runs rank as worst, and a percentile among them is a lower bound."""
     seen = Observed([1, 2, 3, 50], [10, 20], failed=2, absent=4)
     assert [seen.rank(rank) for rank in range(1, 9)] == [
         Reading(1), Reading(2), Reading(3), Reading(50),
@@ -87,7 +87,7 @@ def test_a_percentile_of_too_few_values_is_unknown(count: int, percent: float, k
 
 
 def test_the_largest_value_of_a_histogram_is_itself() -> None:
-    """Not the middle of its bucket; and no percentile is above it."""
+    """A histogram's largest value is exact, and no percentile exceeds it."""
     histogram = BucketHistogram()
     for value in (1.0, 7777.7):
         histogram.add(value)
@@ -113,7 +113,7 @@ def test_open_values_of_a_histogram_are_merged_and_rank_as_worst() -> None:
 def test_a_value_that_is_no_number_is_refused_where_it_is_given(
     value: float, tmp_path: Path
 ) -> None:
-    """The run says so in its row, and the report of the batch can be made."""
+    """A value that is not a number fails its run, and the report can still be made."""
     text = f'"""Bad"""\ndef scenario(run):\n    run.value("took_ms", float("{value}"))\n'
     outcome = carry_out(plan := make_plan(written(tmp_path, text, "bad.py"), 1), plan.specs[0])
     assert outcome.row["status"] == "error"
@@ -192,7 +192,7 @@ def test_a_batch_is_told_with_its_dead_runs(
 
 @pytest.fixture
 def virtual(tmp_path: Path) -> Any:
-    """Compare two batches whose values were drawn, with what each of them varies."""
+    """Compare two batches of drawn values."""
     suite = written(tmp_path, VIRTUAL, "virtual.py")
 
     def run(name: str, seed: int = 0, runs: int = 20, **values: Any) -> Path:
@@ -209,7 +209,7 @@ def compared(before: Path, after: Path) -> BatchComparison:
 
 @pytest.mark.slow
 def test_equal_batches_with_other_seeds_hardly_ever_differ(virtual: Any) -> None:
-    """Whether all of their runs end or a fifth does not."""
+    """Equal batches with other seeds rarely differ, whether all runs end or a fifth do not."""
     alarms = 0
     for number in range(20):
         bad = 20 * (number % 2)
@@ -246,7 +246,7 @@ def test_runs_without_a_partner_are_counted(virtual: Any) -> None:
 
 
 def test_an_interval_holds_whatever_the_lower_bounds_hide() -> None:
-    """The bounds are replaced by any larger values: the true median stays inside."""
+    """An interval contains the true median, whatever larger values the lower bounds stand for."""
     rng = random.Random(3)
     for _ in range(200):
         old = [rng.uniform(0, 10) for _ in range(30)]
@@ -264,7 +264,7 @@ def test_an_interval_holds_whatever_the_lower_bounds_hide() -> None:
 
 
 def test_open_values_are_infinite_in_the_tables(tmp_path: Path) -> None:
-    """An infinite value stands in ``hist``, so that it ranks as worst in any tool."""
+    """Values of unfinished runs are infinite in ``hist``, so that they rank as worst anywhere."""
     suite = written(tmp_path, DEAD, "dead.py")
     run_suite(suite, runs=1, engine="serial", out=tmp_path / "out", dead=1)
     hist = parquet.read_table(tmp_path / "out" / "hist" / "hist.parquet")
