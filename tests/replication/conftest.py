@@ -1,4 +1,4 @@
-"""A log to try things on, and a host whose time the test moves."""
+"""A log under test, and a host whose clock the test advances."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How many bytes a second pass, over windows that are forgotten one by one."""
+"""The rate of bytes per second, over windows that expire one by one."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from fakekafka.replication.byte_rate import ByteRate
 
 @pytest.fixture
 def rate() -> ByteRate:
-    """Eleven windows of a second, as of Kafka's replication quotas."""
+    """A rate with eleven windows of a second, as in Kafka's replication quotas."""
     return ByteRate(11, 1000)
 
 
@@ -17,7 +17,7 @@ def test_nothing_passed_is_a_rate_of_nothing(rate: ByteRate) -> None:
 
 
 def test_a_rate_is_over_one_window_at_least(rate: ByteRate) -> None:
-    """A burst at this moment does not count as one of an endless rate."""
+    """A burst at this moment counts over one window at least, not as an infinite rate."""
     rate.record(500, 10_000)
     assert rate.per_second(10_000) == 500.0
     assert rate.per_second(10_999) == 500.0

@@ -27,7 +27,7 @@ def error_of(response: Any) -> ErrorCode:
 
 
 def requests(cluster: ReplicaCluster, controller_epoch: int, broker_epoch: int) -> Any:
-    """The three control requests with given epochs, as (send, answer error)."""
+    """Return the three control requests with the given epochs, as (send, answer error)."""
     manager = cluster[0].manager
     state = cluster.partition_state(leader_epoch=99)
     stop = StopReplicaPartitionState("nowhere", 0, -1, False)
@@ -49,7 +49,8 @@ def requests(cluster: ReplicaCluster, controller_epoch: int, broker_epoch: int) 
     ],
 )
 def test_broker_epochs(broker_epoch: int, error: ErrorCode) -> None:
-    """DP-127: an older broker epoch is 77 for all three requests, the same or newer is taken."""
+    """DP-127: each of the three requests refuses an older broker epoch with 77 and accepts the same
+    or a newer one."""
     for index in range(3):
         cluster = led()
         cluster[0].epoch = 5
@@ -58,7 +59,8 @@ def test_broker_epochs(broker_epoch: int, error: ErrorCode) -> None:
 
 
 def test_controller_epochs_are_shared() -> None:
-    """DP-128, CP-177: each request remembers the highest epoch; older ones are refused with 11."""
+    """DP-128, CP-177: all requests share the highest controller epoch seen; an older one is refused
+    with 11."""
     for first in range(3):
         cluster = led()
         assert list(requests(cluster, 7, -1))[first]() is ErrorCode.NONE
@@ -70,7 +72,7 @@ def test_controller_epochs_are_shared() -> None:
 
 
 def test_stale_request_changes_nothing() -> None:
-    """A refused LeaderAndIsr names every partition with 11 and leaves them alone."""
+    """A refused LeaderAndIsr names every partition with 11 and changes none."""
     cluster = led()
     cluster.controller_epoch = 0
     response = cluster.leader_and_isr(0, leader_epoch=9)
@@ -90,7 +92,8 @@ def test_leader_epoch_must_grow(epoch: int, error: int) -> None:
 
 
 def test_unassigned_broker_is_refused_and_goes_offline() -> None:
-    """A broker outside the replicas answers 3; without a log the partition is offline from then."""
+    """A broker outside the replicas answers 3; without a log its partition is offline from then
+    on."""
     cluster = led(brokers=3)
     cluster.create((0, 1), OTHER)
     refused = cluster.leader_and_isr(2, OTHER)
@@ -102,7 +105,7 @@ def test_unassigned_broker_is_refused_and_goes_offline() -> None:
 
 
 def told(cluster: ReplicaCluster, epoch: int, topic_id: str) -> ErrorCode:
-    """What broker 0 answers to a LeaderAndIsr with this topic id."""
+    """Return broker 0's answer to a LeaderAndIsr request with this topic id."""
     ids = (("t", topic_id),) if topic_id else ()
     state = cluster.partition_state(leader_epoch=epoch)
     request = LeaderAndIsrRequest(9, 1, -1, (state,), (), ids)
@@ -111,7 +114,8 @@ def told(cluster: ReplicaCluster, epoch: int, topic_id: str) -> ErrorCode:
 
 @pytest.mark.parametrize("version", ["2.8", "3.9"])
 def test_topic_ids(version: str) -> None:
-    """DP-48: the first id is adopted and kept; another one is refused; none is always taken."""
+    """DP-48: the first topic id is adopted and kept; another one is refused, none is always
+    accepted."""
     cluster = led(version)
     assert cluster[0].log().topic_id == ""
     assert told(cluster, 1, "first") is ErrorCode.NONE
@@ -124,7 +128,8 @@ def test_topic_ids(version: str) -> None:
 
 @pytest.mark.parametrize(("version", "first"), [("2.8", ""), ("3.9", "id")])
 def test_when_a_new_log_gets_its_topic_id(version: str, first: str) -> None:
-    """With its partition's first request; in 2.8 with the second, which finds an opened log."""
+    """A new log gets its topic id with its first request; in 2.8 with the second, which finds an
+    open log."""
     cluster = led(version)
     cluster[0].manager.roles.stop_replicas(
         StopReplicaRequest(9, 1, -1, (StopReplicaPartitionState("t", 0, -1, True),))
@@ -136,7 +141,7 @@ def test_when_a_new_log_gets_its_topic_id(version: str, first: str) -> None:
 
 
 def test_a_request_without_news_may_bring_the_topic_id() -> None:
-    """A controller that has just learnt of ids tells them in the same epoch, since 3.0."""
+    """Since 3.0 a controller that has just learnt of topic ids may send them in the same epoch."""
     cluster = led("3.9")
     assert told(cluster, 0, "id") is ErrorCode.NONE
     assert cluster[0].log().topic_id == "id"
@@ -153,10 +158,10 @@ def test_a_request_without_news_may_bring_the_topic_id() -> None:
 def test_a_log_of_a_former_topic_is_not_taken_for_the_new_one(
     version: str, answers: list[ErrorCode]
 ) -> None:
-    """A broker that was down when the topic was deleted has its log still.
+    """The log of a broker that was down when the topic was deleted is not used for the new topic.
 
-    2.8 looks at the id once the log is open, 3.9 at what is stored (``Partition.topicId``); so
-    its replica is never served, and is not offline either.
+    2.8 checks the id once the log is open, 3.9 in the stored metadata (``Partition.topicId``), so
+    that the replica is never served, and is not offline either.
     """
     cluster = led(version)
     assert told(cluster, 1, "former") is ErrorCode.NONE
@@ -190,8 +195,8 @@ def test_unknown_leader_only_creates_the_log() -> None:
 
 
 def test_coordinators_hear_of_leadership() -> None:
-    """The leadership callback gets the partitions led and followed from now on; a leader that
-    stays is none of them, as its coordinator goes on with what it has in memory."""
+    """The leadership callback gets the partitions newly led and followed; not those whose leader
+    stays, as their coordinators continue with their state in memory."""
     cluster = led()
     heard = []
     cluster[0].manager.roles.on_leadership_change = lambda leaders, followers: heard.append(
@@ -214,7 +219,7 @@ def test_no_leftovers_after_a_reassignment() -> None:
 
 
 def test_recreated_topic_reads_its_new_configuration() -> None:
-    """After the last partition of a topic is gone, nothing of its configuration is remembered."""
+    """The configuration of a topic is forgotten with its last partition."""
     cluster = led(topic={"min.insync.replicas": "2"})
     cluster.stop_replica(0, delete=True)
     cluster.topic_overrides["min.insync.replicas"] = "1"
@@ -238,7 +243,8 @@ def test_recreated_topic_reads_its_new_configuration() -> None:
     ],
 )
 def test_stop_replica_epochs(version: str, leader_epoch: int, error: ErrorCode) -> None:
-    """DP-47, CP-180: newer, -1 and -2 are executed, older is fenced; equal too until 3.4.1."""
+    """DP-47, CP-180: newer epochs, -1 and -2 are executed, older are fenced; equal ones, too, until
+    3.4.1."""
     for delete in (False, True):
         cluster = led(version)
         cluster.elect(0)
@@ -248,7 +254,7 @@ def test_stop_replica_epochs(version: str, leader_epoch: int, error: ErrorCode) 
 
 
 def test_stop_replica_of_what_is_not_there() -> None:
-    """DP-47, CP-179: a partition not hosted is NONE; with delete its stray log goes as well."""
+    """DP-47, CP-179: a partition not hosted is NONE; with delete its stray log is deleted, too."""
     cluster = led()
     cluster[0].kill()
     cluster[0].start()
@@ -260,7 +266,7 @@ def test_stop_replica_of_what_is_not_there() -> None:
 
 
 def test_stop_replica_on_a_failed_disk() -> None:
-    """DP-47, CP-178: offline partitions and a delete that hits the disk error answer 56."""
+    """DP-47, CP-178: an offline partition, and a delete that hits the disk error, answers 56."""
     cluster = led()
     cluster[0].disk.fail()
     assert cluster.stop_replica(0, delete=True) is ErrorCode.KAFKA_STORAGE_ERROR
@@ -271,7 +277,8 @@ def test_stop_replica_on_a_failed_disk() -> None:
 @pytest.mark.parametrize("version", ["0.10", "1.1", "2.8"])
 @pytest.mark.parametrize("length", [213, 214])
 def test_deletion_of_a_long_name_fails_the_directory_of_1_1(version: str, length: int) -> None:
-    """KAFKA-4893: it renames the log's directory to a name that no file system takes."""
+    """KAFKA-4893: the deletion renames the log's directory to a name too long for the file
+    system."""
     cluster = led(version)
     long = TopicPartition("x" * length, 0)
     cluster.create((0, 1), long)
@@ -285,7 +292,7 @@ def test_deletion_of_a_long_name_fails_the_directory_of_1_1(version: str, length
 
 
 def test_mixed_stop_replica_twice() -> None:
-    """DP-126: one partition with and one without delete in one request, twice without error."""
+    """DP-126: a request with one partition to delete and one only to stop succeeds twice."""
     cluster = led()
     cluster.create((0, 1), OTHER)
     states = (
@@ -299,7 +306,7 @@ def test_mixed_stop_replica_twice() -> None:
 
 
 def test_stop_without_delete_only_stops_fetching() -> None:
-    """Without delete the partition and its role stay, only the fetcher lets go."""
+    """Without delete the partition keeps its role, and only its fetcher stops."""
     cluster = led(leader=1)
     assert len(cluster[0].fetchers) == 1
     cluster.stop_replica(0, delete=False)

@@ -65,7 +65,7 @@ class Replication(RuleBasedStateMachine):
         return self.cluster[broker_id].is_alive
 
     def remove_from_isr(self, broker_id: int) -> None:
-        """A broker died visibly: it leaves the ISR unless it is the last, a leader is elected."""
+        """Remove a dead broker from the ISR, unless it is the last member, and elect a leader."""
         isr = tuple(b for b in self.state.isr if b != broker_id) or self.state.isr
         leader = self.state.leader
         if leader == broker_id:
@@ -117,7 +117,8 @@ class Replication(RuleBasedStateMachine):
 
     @rule(broker_id=broker_ids)
     def lose_power(self, broker_id: int) -> None:
-        """Only while another live replica is in sync: fewer losses than min.insync.replicas."""
+        """Cut the power only while another live replica is in sync: fewer losses than
+        min.insync.replicas."""
         others = [b for b in self.state.isr if b != broker_id and self.alive(b)]
         if self.alive(broker_id) and others:
             self.cluster[broker_id].power_off()
@@ -135,7 +136,8 @@ class Replication(RuleBasedStateMachine):
 
     @rule(broker_id=broker_ids)
     def bounce(self, broker_id: int) -> None:
-        """Restart so fast that the controller does not notice, unless it led."""
+        """Restart a broker so fast that the controller does not notice, unless the broker was the
+        leader."""
         if self.alive(broker_id):
             self.cluster[broker_id].kill()
             self.cluster[broker_id].start()
@@ -152,7 +154,8 @@ class Replication(RuleBasedStateMachine):
 
     @rule(broker_id=broker_ids, count=st.integers(1, 3))
     def write_and_elect(self, broker_id: int, count: int) -> None:
-        """Records nobody fetched yet, then another leader at once: KIP-279's fast fail-over."""
+        """Write records that no follower fetches, then elect another leader at once: KIP-279's fast
+        fail-over."""
         for _ in range(count):
             self.produce(1)
         self.elect(broker_id)
@@ -295,17 +298,18 @@ CRASH_AFTER_FETCH: tuple[Step, ...] = (
     lambda machine: machine.bounce(1),
     lambda machine: machine.kill(0),
 )
-"""The follower truncates to a high watermark that it has not heard of, and is elected (KIP-101)."""
+"""The follower truncates to a high watermark older than the leader's, and is elected (KIP-101)."""
 FAST_ELECTIONS: tuple[Step, ...] = (
     lambda machine: machine.write_and_elect(1, 1),
     lambda machine: machine.write_and_elect(0, 1),
     lambda machine: machine.write_and_elect(0, 1),
 )
-"""Two leaders in a row wrote what nobody fetched; one question does not find where (KIP-279)."""
+"""Two leaders in turn wrote records that were not fetched; one epoch request does not find the
+divergence (KIP-279)."""
 
 
 def replay(machine: Replication, history: Sequence[Step]) -> None:
-    """Do the steps, each followed by all invariants, as Hypothesis does."""
+    """Perform the steps, each followed by all invariants, as Hypothesis does."""
     machine.create()
     for step in history:
         step(machine)
@@ -322,10 +326,10 @@ def replay(machine: Replication, history: Sequence[Step]) -> None:
     ("machine", "history"), [(ToHighWatermark, CRASH_AFTER_FETCH), (OneRound, FAST_ELECTIONS)]
 )
 def test_the_old_protocols_are_caught(machine: Any, history: tuple[Step, ...]) -> None:
-    """The rules and invariants find what KIP-101 and KIP-279 cured: they are no idle check.
+    """The invariants find the losses that KIP-101 and KIP-279 fixed, so that they are effective.
 
-    Hypothesis found both histories, and cut them down. It needs hundreds of examples for that,
-    which can take minutes.
+    Hypothesis found and reduced both histories. It needs hundreds of examples for that, which can
+    take minutes.
     """
     with pytest.raises(AssertionError):
         replay(machine(), history)
@@ -336,5 +340,5 @@ def test_the_old_protocols_are_caught(machine: Any, history: tuple[Step, ...]) -
 def test_the_present_protocols_stand_what_the_old_ones_did_not(
     machine: Any, history: tuple[Step, ...]
 ) -> None:
-    """The same two histories lose nothing, and all logs end equal."""
+    """Under the present protocols the two histories lose no record, and all logs end equal."""
     replay(machine(), history)

@@ -1,4 +1,5 @@
-"""Quotas of throttled replication (KIP-73): what counts, who is held back, and when no more."""
+"""Quotas of throttled replication (KIP-73): what counts, which replica is throttled, and for how
+long."""
 
 from __future__ import annotations
 
@@ -46,7 +47,8 @@ def quotas(config: dict[str, Any] | None = None, broker_id: int = 1) -> Replicat
     ],
 )
 def test_a_broker_heeds_the_replicas_that_are_its_own(text: str, throttled: set[int]) -> None:
-    """Kafka: ``TopicConfigHandler.parseThrottledPartitions``."""
+    """A broker heeds only its own entries of the list
+    (``TopicConfigHandler.parseThrottledPartitions``)."""
     both = quotas()
     both.topic_changed("t", {LEADER_THROTTLED_REPLICAS: text})
     leader = {p for p in range(3) if both.leader.is_throttled(TopicPartition("t", p))}
@@ -62,7 +64,8 @@ def test_a_broker_heeds_the_replicas_that_are_its_own(text: str, throttled: set[
 
 @pytest.mark.parametrize("text", ["0", "0:1,", "a:1", "*,0:1", "0:1:1"])
 def test_what_is_no_list_of_replicas_changes_nothing(text: str) -> None:
-    """It can only come from a tool that writes to ZooKeeper, or past an old validator."""
+    """An invalid list of replicas is ignored; it can only come from ZooKeeper or an old
+    validator."""
     both = quotas()
     both.topic_changed("t", {LEADER_THROTTLED_REPLICAS: "0:1"})
     with pytest.raises(ValueError, match="not of the form partition:broker"):
@@ -71,7 +74,8 @@ def test_what_is_no_list_of_replicas_changes_nothing(text: str) -> None:
 
 
 def test_a_quota_is_exceeded_until_its_windows_are_over() -> None:
-    """Kafka: ``SimpleRate`` over ``replication.quota.window.num`` windows."""
+    """A quota stays exceeded until its windows have passed (``SimpleRate`` over
+    ``replication.quota.window.num`` windows)."""
     clock = Clock()
     config = BrokerConfig({LEADER_THROTTLED_RATE: 100, "replication.quota.window.num": 3})
     quota = ReplicationQuota(config, LEADER_THROTTLED_RATE, clock.now_ms)
@@ -92,9 +96,8 @@ def test_a_quota_is_exceeded_until_its_windows_are_over() -> None:
 
 
 def test_a_leaders_windows_reach_back_to_before_the_throttle() -> None:
-    """A leader counts what is around the records of each answer to a follower, all the time, so
-    that ten seconds' worth may pass at once, and nothing at a rate of 0. A follower counts
-    records alone."""
+    """A leader always counts the bytes around the records of each answer to a follower, so that ten
+    seconds' worth may pass at once, and none at a rate of 0. A follower counts records alone."""
     clock = Clock()
     config = BrokerConfig({LEADER_THROTTLED_RATE: 100})
     leader = ReplicationQuotas(1, config, clock.now_ms).leader
@@ -115,7 +118,7 @@ def test_a_leaders_windows_reach_back_to_before_the_throttle() -> None:
 
 
 def test_a_second_throttle_forgets_nothing_of_the_first() -> None:
-    """What passed counts until its windows are over, whoever was throttled."""
+    """Bytes count until their windows have passed, whichever topic was throttled."""
     clock = Clock()
     config = BrokerConfig({LEADER_THROTTLED_RATE: 10})
     leader = ReplicationQuotas(1, config, clock.now_ms).leader
@@ -129,7 +132,7 @@ def test_a_second_throttle_forgets_nothing_of_the_first() -> None:
 
 
 def test_the_windows_before_a_throttle_are_made_up_for_once() -> None:
-    """Not again when another topic is throttled, too."""
+    """Windows before a throttle are filled in once, not again when another topic is throttled."""
     clock = Clock()
     leader = ReplicationQuotas(1, BrokerConfig({LEADER_THROTTLED_RATE: 10}), clock.now_ms).leader
     leader.answers_followers = lambda: True
@@ -142,7 +145,8 @@ def test_the_windows_before_a_throttle_are_made_up_for_once() -> None:
 
 
 def test_an_answer_counts_without_records() -> None:
-    """What is around them passes, too; records that are not throttled do not count."""
+    """The bytes around the records of an answer count even without records; unthrottled records do
+    not."""
     clock = Clock()
     leader = ReplicationQuotas(1, BrokerConfig({LEADER_THROTTLED_RATE: 10}), clock.now_ms).leader
     leader.record_answer(())
@@ -151,7 +155,7 @@ def test_an_answer_counts_without_records() -> None:
 
 
 def test_a_quota_that_is_forgotten_begins_as_a_new_one() -> None:
-    """Nothing is throttled, nothing has passed, and no window reaches back."""
+    """A forgotten quota starts anew: no topic throttled, no bytes counted, no windows before it."""
     clock = Clock()
     both = ReplicationQuotas(1, BrokerConfig({LEADER_THROTTLED_RATE: 10}), clock.now_ms)
     both.leader.answers_followers = lambda: True
@@ -169,7 +173,7 @@ def test_a_quota_that_is_forgotten_begins_as_a_new_one() -> None:
 
 
 def throttled_follower(version: str, **more: Any) -> Follower:
-    """It copied more of ``TP`` than it may, and is not in sync."""
+    """A follower outside the ISR that has copied more of ``TP`` than its quota allows."""
     follower = Follower(version, config={FOLLOWER_THROTTLED_RATE: 1}, **more)
     quota(follower).throttle(TP.topic, None)
     return follower
@@ -181,8 +185,8 @@ def quota(follower: Follower) -> ReplicationQuota:
 
 @pytest.mark.parametrize("version", ["0.10", "1.1", "2.8", "3.9"])
 def test_a_follower_leaves_out_what_it_copied_too_much_of(version: str) -> None:
-    """Kafka: ``shouldFollowerThrottle``; it looks again after a back-off, or when it has another
-    reason to fetch."""
+    """A throttled partition is left out of fetches (``shouldFollowerThrottle``) until a back-off
+    has passed, or there is another reason to fetch."""
     follower = throttled_follower(version)
     session = 0 if version == "0.10" else 7
     follower.answer_fetch(fetched(batch_at(0, 3), high_watermark=9), session_id=session)
@@ -201,7 +205,8 @@ def test_a_follower_leaves_out_what_it_copied_too_much_of(version: str) -> None:
 
 
 def test_a_follower_in_sync_is_never_held_back() -> None:
-    """It would fall out of the ISR; what it copies counts against the others."""
+    """A follower in sync is not throttled, as it would leave the ISR; its bytes count against the
+    others."""
     follower = throttled_follower("2.8")
     follower.answer_fetch(fetched(batch_at(0, 3), high_watermark=3), session_id=7)
     assert quota(follower).is_exceeded
@@ -209,7 +214,7 @@ def test_a_follower_in_sync_is_never_held_back() -> None:
 
 
 def test_other_partitions_are_fetched_all_the_same() -> None:
-    """Only what is throttled is forgotten, and named anew later."""
+    """Only the throttled partition is removed from the session, and named again later."""
     follower = throttled_follower("2.8", topics=(TP, OTHER))
     request = follower.next_fetch()
     follower.answer_fetch(fetched(batch_at(0, 3), high_watermark=9), request=request, session_id=7)
@@ -224,7 +229,7 @@ def test_other_partitions_are_fetched_all_the_same() -> None:
 
 
 def test_a_session_that_begins_anew_leaves_out_what_is_withheld() -> None:
-    """The full fetch of a new session names the other partitions only."""
+    """The full fetch of a new session omits throttled partitions."""
     follower = throttled_follower("2.8", topics=(TP, OTHER))
     request = follower.next_fetch()
     follower.answer_fetch(fetched(batch_at(0, 3), high_watermark=9), request=request, session_id=7)
@@ -236,7 +241,7 @@ def test_a_session_that_begins_anew_leaves_out_what_is_withheld() -> None:
 
 
 def test_a_partition_that_is_not_copied_any_more_is_not_withheld_either() -> None:
-    """It leaves no trace when it is removed, or added again under another epoch."""
+    """A partition that is removed, or added again under another epoch, is no longer throttled."""
     follower = throttled_follower("2.8", topics=(TP, OTHER))
     request = follower.next_fetch()
     follower.answer_fetch(fetched(batch_at(0, 3), high_watermark=9), request=request, session_id=7)
@@ -253,7 +258,7 @@ def test_a_partition_that_is_not_copied_any_more_is_not_withheld_either() -> Non
 
 
 class Leader:
-    """Broker 0 leads what broker 1 fetches, of which it may send twenty bytes a second."""
+    """Broker 0, which leads what broker 1 fetches and may send twenty bytes a second."""
 
     def __init__(self, version: str, isr: tuple[int, ...] = (0,)) -> None:
         self.cluster = ReplicaCluster(version, 2, config={LEADER_THROTTLED_RATE: 20})
@@ -265,7 +270,8 @@ class Leader:
         self.session = (0, 0 if self.cluster.behaviour.fetch_sessions else -1)
 
     def fetch(self, offset: int | None, max_wait_ms: int = 500) -> list[FetchResponse]:
-        """Where the answer arrives; without an offset the session has one."""
+        """Send a fetch and return the list for its answer; without an offset the session's
+        counts."""
         entries = () if offset is None else (FetchPartition(TP, offset, 0, 1 << 20),)
         request = FetchRequest(1, max_wait_ms, 1, 1 << 20, entries, 0, *self.session)
         answers: list[FetchResponse] = []
@@ -273,7 +279,7 @@ class Leader:
         return answers
 
     def copied(self, answers: list[FetchResponse]) -> list[int]:
-        """Base offsets of what was answered; the session goes on."""
+        """Return the base offsets of the answer, and advance the session."""
         (answer,) = answers
         if self.cluster.behaviour.fetch_sessions:
             self.session = (answer.session_id, self.session[1] + 1)
@@ -282,8 +288,8 @@ class Leader:
 
 @pytest.mark.parametrize("version", ["0.10", "1.1", "2.8", "3.9"])
 def test_a_leader_sends_nothing_while_its_quota_is_exceeded(version: str) -> None:
-    """Kafka: ``shouldLeaderThrottle``; the fetch waits for its time, whatever is appended, and
-    gets what is there once the quota is free."""
+    """While its quota is exceeded the leader sends no records (``shouldLeaderThrottle``): the fetch
+    waits whatever is appended, and gets the records once the quota is free."""
     leader = Leader(version)
     assert leader.copied(leader.fetch(0)) == [0, 1]
     assert leader.quota.is_exceeded
@@ -294,7 +300,7 @@ def test_a_leader_sends_nothing_while_its_quota_is_exceeded(version: str) -> Non
     assert answers == []
     leader.cluster.clock.advance(1)
     assert leader.copied(answers) == []
-    # Whoever would not wait gets nothing either.
+    # A fetch that would not wait gets no records either.
     assert leader.copied(leader.fetch(2, max_wait_ms=0)) == []
     answers = leader.fetch(2)
     leader.cluster.clock.advance(500)
@@ -305,7 +311,7 @@ def test_a_leader_sends_nothing_while_its_quota_is_exceeded(version: str) -> Non
 
 @pytest.mark.parametrize("version", ["1.1", "2.8", "3.9"])
 def test_a_member_of_the_isr_is_never_held_back(version: str) -> None:
-    """It is answered as soon as something is appended, and that counts."""
+    """A member of the ISR is answered as soon as a record is appended, and the bytes count."""
     leader = Leader(version, isr=(0, 1))
     assert leader.copied(leader.fetch(0)) == [0, 1]
     for offset in (2, 3):
@@ -318,7 +324,8 @@ def test_a_member_of_the_isr_is_never_held_back(version: str) -> None:
 
 
 def test_a_member_of_the_isr_waits_for_the_quota_in_0_10() -> None:
-    """KAFKA-6937: what is there does not count for a fetch that waits; one that comes is read."""
+    """KAFKA-6937: existing records do not complete a waiting fetch in 0.10; a new fetch reads
+    them."""
     leader = Leader("0.10", isr=(0, 1))
     assert leader.copied(leader.fetch(0)) == [0, 1]
     answers = leader.fetch(2)
@@ -332,7 +339,7 @@ def test_a_member_of_the_isr_waits_for_the_quota_in_0_10() -> None:
 
 @pytest.mark.parametrize("version", ["0.10", "2.8"])
 def test_what_is_not_throttled_does_not_count(version: str) -> None:
-    """Neither partitions that are not listed nor consumers."""
+    """Neither records of unlisted partitions nor answers to consumers count for the quota."""
     leader = Leader(version)
     leader.quota.throttle(TP.topic, frozenset({1}))
     assert leader.copied(leader.fetch(0)) == [0, 1]
@@ -345,7 +352,8 @@ def test_what_is_not_throttled_does_not_count(version: str) -> None:
 
 
 def test_a_throttle_holds_back_who_waits_already() -> None:
-    """A fetch that came before does not slip through; its replica is about to join the ISR."""
+    """A throttle also applies to a fetch that already waits; its replica is about to join the
+    ISR."""
     leader = Leader("2.8")
     leader.cluster.hold_isr_changes()
     leader.quota.release(TP.topic)
@@ -360,7 +368,7 @@ def test_a_throttle_holds_back_who_waits_already() -> None:
 
 
 def test_a_fetch_gets_what_is_not_throttled() -> None:
-    """Of two partitions the one that is throttled brings nothing."""
+    """Of two partitions in a fetch only the one that is not throttled has records in the answer."""
     leader = Leader("2.8")
     leader.cluster.create((0, 1), OTHER, isr=(0,))
     leader.cluster.produce(0, "x", tp=OTHER)

@@ -15,7 +15,7 @@ from fakekafka.protocol.errors import ErrorCode
 from fakekafka.tests.support.replica_cluster import TP, ReplicaCluster
 
 Protocol = tuple[str, dict[str, str]]
-"""A version, and the flags in which the protocol differs from it."""
+"""A version, and the flags in which the protocol differs from that version."""
 
 OLD: Protocol = ("0.10", {})
 KIP_101: Protocol = ("1.1", {})
@@ -36,12 +36,12 @@ def cluster_of(protocol: Protocol, brokers: int = 2, **more: Any) -> ReplicaClus
 
 
 def look(cluster: ReplicaCluster, *brokers: int) -> tuple[tuple[str, int], ...]:
-    """(content, high watermark) of each broker's replica."""
+    """Return (content, high watermark) of each broker's replica."""
     return tuple((cluster[b].content(), cluster[b].high_watermark()) for b in brokers)
 
 
 def restart(cluster: ReplicaCluster, broker: int) -> None:
-    """Come back as whatever the metadata says, without an election."""
+    """Restart a broker in the role that the metadata gives it, without an election."""
     cluster[broker].start()
     cluster.update_metadata()
     cluster.leader_and_isr(broker)
@@ -58,7 +58,8 @@ def checkpoint_and_kill(cluster: ReplicaCluster, broker: int) -> None:
 def acknowledged_but_unknown_to_the_follower(
     protocol: Protocol, **more: Any
 ) -> tuple[ReplicaCluster, list[Any]]:
-    """Steps 0 to 3: A is 0, B is 1 and leads; m1 is acknowledged, A does not know it."""
+    """Steps 0 to 3: A is 0, B is 1 and leads; m1 is acknowledged, but A's high watermark excludes
+    it."""
     cluster = cluster_of(protocol, **more)
     cluster.create((1, 0))
     cluster.produce(1, "m0")
@@ -117,7 +118,7 @@ def test_kip_101_scenario_a_halts_without_unclean_election() -> None:
 
 @pytest.mark.parametrize("protocol", CURED_101, ids=name)
 def test_kip_101_scenario_a_with_a_dead_leader(protocol: Protocol) -> None:
-    """When B is dead already A cannot ask, does not truncate, and leads with both
+    """With B dead A cannot ask for the epoch's end, does not truncate, and leads with both records
     (docs/kafka/scenarios.md#loss-by-truncation)."""
     cluster, _ = acknowledged_but_unknown_to_the_follower(protocol)
     checkpoint_and_kill(cluster, 0)
@@ -129,7 +130,7 @@ def test_kip_101_scenario_a_with_a_dead_leader(protocol: Protocol) -> None:
 
 @pytest.mark.parametrize("protocol", [OLD, *CURED_101], ids=name)
 def test_kip_101_loss_without_a_restart(protocol: Protocol) -> None:
-    """The same by a mere change of leaders among three replicas
+    """A mere change of leaders among three replicas loses the same record
     (docs/kafka/scenarios.md#loss-by-truncation)."""
     cluster = cluster_of(protocol, brokers=3)
     cluster.create((1, 0, 2))
@@ -196,7 +197,7 @@ def test_kip_101_scenario_b(protocol: Protocol) -> None:
 
 
 def tail(cluster: ReplicaCluster, broker: int) -> str:
-    """The records from offset 10 on."""
+    """Return the records from offset 10 on."""
     return " ".join(cluster[broker].content().split()[10:])
 
 
@@ -215,7 +216,7 @@ def fast_fail_over(protocol: Protocol) -> ReplicaCluster:
 
 @pytest.mark.parametrize("protocol", [KIP_101, *CURED_279], ids=name)
 def test_kip_279_fast_fail_over(protocol: Protocol) -> None:
-    """With one epoch request alone the logs diverge at 10; naming the epoch cures it
+    """With one epoch request alone the logs diverge at 10; naming the epoch prevents that
     (docs/kafka/scenarios.md#fast-failover)."""
     cluster = fast_fail_over(protocol)
     cluster.elect(0)
@@ -239,7 +240,7 @@ def test_kip_279_fast_fail_over(protocol: Protocol) -> None:
 
 
 def test_kip_279_on_fetch_exchange() -> None:
-    """B sends 11 in epoch 1, is told (0, 12), cuts to 10 and sends 10 in epoch 0."""
+    """B's fetch names 11 in epoch 1; told (0, 12), B truncates to 10 and fetches 10 in epoch 0."""
     cluster = fast_fail_over(ON_FETCH)
     cluster.elect(0)
     cluster.produce(0, "w12")
@@ -254,7 +255,7 @@ def test_kip_279_on_fetch_exchange() -> None:
 
 @pytest.mark.parametrize("protocol", [KIP_101, *CURED_279], ids=name)
 def test_kip_279_without_a_write_in_the_last_epoch(protocol: Protocol) -> None:
-    """Without w12 1.1 asks about the future, gets nothing and falls back to its HW 10."""
+    """Without w12 1.1 asks about a future epoch, gets no answer and falls back to its HW 10."""
     cluster = fast_fail_over(protocol)
     cluster.elect(0)
     newer = () if protocol is KIP_101 else ((2, 12),)
@@ -292,7 +293,7 @@ def unclean_in_turn(protocol: Protocol) -> ReplicaCluster:
 
 @pytest.mark.parametrize("protocol", [KIP_101, *CURED_279], ids=name)
 def test_kip_279_several_rounds(protocol: Protocol) -> None:
-    """After unclean elections in turn one round is not enough
+    """After unclean elections in turn, one round of truncation is not enough
     (docs/kafka/scenarios.md#several-rounds)."""
     cluster = unclean_in_turn(protocol)
     if protocol is KIP_101:
@@ -325,7 +326,7 @@ def test_kip_279_several_rounds(protocol: Protocol) -> None:
 @pytest.mark.parametrize("protocol", [OLD, KIP_101, ROUNDS, ON_FETCH], ids=name)
 @pytest.mark.parametrize("records_at_b", [2, 3])
 def test_unclean_election(protocol: Protocol, records_at_b: int) -> None:
-    """An unclean election loses acknowledged records; 0.10 diverges on top
+    """An unclean election loses acknowledged records; in 0.10 the logs diverge as well
     (docs/kafka/scenarios.md#unclean-election)."""
     cluster = cluster_of(protocol)
     cluster.create((0, 1))
@@ -407,7 +408,7 @@ def test_leader_crash_after_acks_1(protocol: Protocol, acks: int) -> None:
 def test_min_isr(
     protocol: Protocol, minimum: str, acks: int, error: ErrorCode, appended: int
 ) -> None:
-    """What an ISR of one out of three replicas admits under min.insync.replicas
+    """An ISR of one out of three replicas accepts writes according to min.insync.replicas
     (docs/kafka/produce.md#minimum-isr)."""
     cluster = cluster_of(protocol, brokers=3, topic={"min.insync.replicas": minimum})
     cluster.create((0, 1, 2), isr=(0,))
@@ -427,8 +428,8 @@ def test_min_isr(
     ids=["0.10", "2.8", "3.9"],
 )
 def test_min_isr_lost_while_waiting(protocol: Protocol, error: ErrorCode) -> None:
-    """The ISR shrinks under a waiting produce: 20 once HW passes; 3.7 freezes HW, so 7
-    (docs/kafka/produce.md#minimum-isr)."""
+    """When the ISR shrinks under a waiting produce, the answer is 20 once the HW passes; 3.7
+    freezes the HW, so 7 (docs/kafka/produce.md#minimum-isr)."""
     cluster = cluster_of(
         protocol, topic={"min.insync.replicas": "2"}, config={"replica.lag.time.max.ms": 1000}
     )
@@ -436,7 +437,7 @@ def test_min_isr_lost_while_waiting(protocol: Protocol, error: ErrorCode) -> Non
     answers = cluster.produce_async(0, "a")
     cluster.clock.advance(2000)  # 0.10.1 looks once per lag time (KAFKA-4485)
     assert cluster.state[TP].isr == (0,)
-    cluster.produce(0, "b")  # acks=1: lets the high watermark move where it may
+    cluster.produce(0, "b")  # acks=1: lets the high watermark move where permitted
     cluster.clock.advance(30000)
     assert answers[0].error is error
     assert cluster.produce_async(0, "c")[0].error is ErrorCode.NOT_ENOUGH_REPLICAS
@@ -448,7 +449,8 @@ def test_min_isr_lost_while_waiting(protocol: Protocol, error: ErrorCode) -> Non
 
 @pytest.mark.parametrize("protocol", CURED_279, ids=name)
 def test_logs_are_identical_after_unclean_elections_in_turn(protocol: Protocol) -> None:
-    """DP-98: ex-leaders truncated, unclean elections in turn: identical logs, ascending offsets."""
+    """DP-98: after unclean elections in turn ex-leaders truncate, and all logs are identical with
+    ascending offsets."""
     cluster = unclean_in_turn(protocol)
     cluster.produce(0, "c20")
     cluster.replicate(1)
@@ -472,7 +474,7 @@ def test_logs_are_identical_after_unclean_elections_in_turn(protocol: Protocol) 
 
 
 def test_epochs_travel_with_the_records() -> None:
-    """DP-97: an epoch shows at the follower only with the first record replicated in it."""
+    """DP-97: a follower knows an epoch only from the first record replicated in it."""
     cluster = cluster_of(ON_FETCH)
     cluster.create((0, 1))
     cluster.produce(0, "a")

@@ -23,7 +23,8 @@ def error_of(response: Any) -> ErrorCode:
 
 
 def test_high_watermarks_are_checkpointed_every_five_seconds() -> None:
-    """DP-49: from the first LeaderAndIsr on each run writes every online log's high watermark."""
+    """DP-49: from the first LeaderAndIsr on each run writes the high watermarks of all online
+    logs."""
     cluster = ReplicaCluster("2.8", 1)
     cluster.clock.advance(20000)
     assert cluster[0].disk.read_high_watermarks() == {}
@@ -59,7 +60,8 @@ def flushing(topic: dict[str, str], **broker: str) -> ReplicaCluster:
 
 
 def test_the_flusher_flushes_logs_whose_time_has_come() -> None:
-    """30 s after the start and then at each interval, what was last flushed ``flush.ms`` ago."""
+    """30 s after the start, and at each interval, logs last flushed ``flush.ms`` ago are
+    flushed."""
     cluster = flushing({"flush.ms": "4000"}, scheduler="3000")
     storage = cluster[0].log().storage
     cluster.produce(0, "a")
@@ -77,7 +79,7 @@ def test_the_flusher_flushes_logs_whose_time_has_come() -> None:
 
 
 def test_a_flush_for_another_reason_puts_the_next_one_off() -> None:
-    """A flush by number of records counts as well; one without new records does not."""
+    """A flush by number of records postpones the next one; a flush without new records does not."""
     cluster = flushing({"flush.ms": "5000", "flush.messages": "2"}, scheduler="1000")
     storage = cluster[0].log().storage
     cluster.clock.advance(40_000)
@@ -94,7 +96,7 @@ def test_a_flush_for_another_reason_puts_the_next_one_off() -> None:
 
 
 def test_flush_ms_counts_for_the_first_look_only_when_the_flusher_has_no_interval() -> None:
-    """By default the flusher looks once, 30 s after the start, as Kafka's does."""
+    """By default the flusher checks once, 30 s after the start, as Kafka's does."""
     cluster = flushing({"flush.ms": "1000"})
     storage = cluster[0].log().storage
     cluster.produce(0, "a")
@@ -125,7 +127,8 @@ def test_the_interval_of_topics_is_that_of_the_scheduler(
 
 
 def test_a_directory_that_fails_at_a_flush_goes_offline() -> None:
-    """As at any other write; the flusher goes on with the logs of other directories."""
+    """A flush error takes the directory offline, as any other write error; logs in other
+    directories are still flushed."""
     cluster = flushing({}, scheduler="1000")
     cluster.create((0,), OTHER)
     reported: list[Any] = []
@@ -138,7 +141,8 @@ def test_a_directory_that_fails_at_a_flush_goes_offline() -> None:
 
 
 def test_controlled_stop_keeps_the_high_watermark_and_a_crash_the_checkpoint() -> None:
-    """DP-107: after a clean stop the high watermark is the last; after a crash it catches up."""
+    """DP-107: a clean stop keeps the last high watermark; after a crash it catches up from the
+    checkpoint."""
     cluster = led()
     cluster.replicate(1)
     answers = cluster.produce_async(0, *"abc")
@@ -162,7 +166,7 @@ def test_controlled_stop_keeps_the_high_watermark_and_a_crash_the_checkpoint() -
 
 
 def test_shutdown_stops_the_clockwork() -> None:
-    """After shutdown nothing is scheduled any more."""
+    """After the shutdown no task is scheduled."""
     cluster = led(brokers=1)
     cluster.fetch(0, 0, max_wait_ms=500)
     cluster[0].shutdown()
@@ -170,7 +174,7 @@ def test_shutdown_stops_the_clockwork() -> None:
 
 
 def test_one_host_timer_for_all_that_waits() -> None:
-    """However many operations wait, the host holds one timer for them, none when nothing waits."""
+    """For any number of delayed operations the host holds one timer, and for none no timer."""
     cluster = led()
     idle = len(cluster.clock.timers)
     for _ in range(50):
@@ -186,7 +190,7 @@ def test_one_host_timer_for_all_that_waits() -> None:
 
 
 def test_failed_directory_takes_its_partitions_offline() -> None:
-    """CP-191: an append on a failed disk answers 56; the directory is reported once."""
+    """CP-191: an append on a failed disk answers 56, and the directory is reported once."""
     cluster = led()
     reported: list[Any] = []
     cluster[0].manager.failures.on_log_dir_failure = reported.append
@@ -202,7 +206,8 @@ def test_failed_directory_takes_its_partitions_offline() -> None:
 
 
 def test_a_failed_partition_is_copied_no_more() -> None:
-    """Those in other directories are."""
+    """Partitions in a failed directory are no longer copied; partitions in other directories
+    are."""
     cluster = led()
     cluster.create((0, 1), OTHER)
     manager: Any = cluster[1].manager
@@ -219,7 +224,8 @@ def test_a_failed_partition_is_copied_no_more() -> None:
 
 
 def test_the_last_failed_directory_ends_the_process() -> None:
-    """Without a report to the controller (``LogManager.handleLogDirFailure``)."""
+    """The failure of the last directory ends the process without a report to the controller
+    (``LogManager.handleLogDirFailure``)."""
     cluster = led()
     reported: list[Any] = []
     manager = cluster[0].manager
@@ -258,7 +264,7 @@ def test_unknown_selector_class_fails_the_start() -> None:
 
 
 def test_retention_runs_by_the_clock() -> None:
-    """DP-28: old segments below the high watermark go when the check comes round, no others."""
+    """DP-28: the periodic check deletes old segments below the high watermark, and no others."""
     cluster = led(topic={"segment.bytes": "100", "retention.ms": "1000"})
     cluster.replicate(1)
     cluster.produce(0, *"abcd")
@@ -269,7 +275,8 @@ def test_retention_runs_by_the_clock() -> None:
 
 
 def test_a_follower_whose_retention_went_ahead_tells_its_leader() -> None:
-    """Nothing else makes an idle fetch name the partition; its leader waits for it (KIP-107)."""
+    """A log start raised by retention makes an idle fetch name the partition, as the leader waits
+    for it (KIP-107)."""
     cluster = led(topic={"segment.bytes": "100", "retention.ms": "1000"})
     cluster.produce(0, *"abcd")
     cluster.replicate(1)
@@ -292,7 +299,7 @@ COMPACTED = {"cleanup.policy": "compact", "segment.bytes": "100"}
 
 
 def put(cluster: ReplicaCluster, tp: TopicPartition, values: list[bytes]) -> None:
-    """One batch of one record of the same key for each value."""
+    """Append one batch per value, each of one record with the same key."""
     for value in values:
         records = build_batch([Record(0, cluster.clock.now_ms, b"k", value)])
         cluster[0].manager.produce.append_records(
@@ -307,7 +314,7 @@ def values_of(cluster: ReplicaCluster, tp: TopicPartition) -> list[bytes | None]
 
 
 def test_compaction_runs_by_the_clock() -> None:
-    """A compacted topic is cleaned in the background; the last value of a key stays."""
+    """A compacted topic is cleaned in the background, and the last value of each key stays."""
     cluster = led(brokers=1, topic=COMPACTED)
     put(cluster, TP, [b"v%d" % value for value in range(6)])
     cluster.clock.advance(15000)
@@ -316,7 +323,7 @@ def test_compaction_runs_by_the_clock() -> None:
 
 
 def spoil(cluster: ReplicaCluster, tp: TopicPartition) -> None:
-    """Put a batch at the front of a log that counts more records than it holds."""
+    """Put a batch whose header counts more records than it holds at the front of a log."""
     stored = cluster[0].log(tp).segments[0].stored
     assert isinstance(stored, list)
     data = bytearray(stored[0])
@@ -325,7 +332,7 @@ def spoil(cluster: ReplicaCluster, tp: TopicPartition) -> None:
 
 
 def test_an_unreadable_log_does_not_keep_others_from_being_compacted() -> None:
-    """It is left alone from then on, which is told once (KIP-346); nothing goes offline."""
+    """An unreadable log is left alone from then on, with one report (KIP-346), and stays online."""
     cluster = led(brokers=1, topic=COMPACTED)
     cluster.create((0,), OTHER)
     told = []
@@ -341,7 +348,7 @@ def test_an_unreadable_log_does_not_keep_others_from_being_compacted() -> None:
 
 
 def test_a_new_log_of_the_same_name_is_compacted() -> None:
-    """What is remembered is the log that could not be compacted, not the partition."""
+    """The broker remembers the log that could not be compacted, not the partition."""
     cluster = led(brokers=1, topic=COMPACTED)
     told = []
     manager = cluster[0].manager

@@ -1,4 +1,5 @@
-"""What survives a broker: kill, power failure, clean shutdown, failed directories."""
+"""What a broker's disk keeps after a kill, a power failure, a clean shutdown and failed
+directories."""
 
 from __future__ import annotations
 
@@ -33,7 +34,8 @@ def test_kill_keeps_the_page_cache(tools: type[Tools]) -> None:
 
 
 def test_power_off_keeps_what_was_flushed(tools: type[Tools]) -> None:
-    """Without power every log ends at its flushed offset, its epochs and snapshots with it."""
+    """A power failure cuts every log to its flushed offset, and its epochs and snapshots with
+    it."""
     disk = MemoryDisk()
     log = disk.open_log(tools.name, tools.config())
     tools.fill(log, 3, epoch=0)
@@ -47,7 +49,7 @@ def test_power_off_keeps_what_was_flushed(tools: type[Tools]) -> None:
 
 
 def test_power_off_cuts_a_copy_in_another_directory_as_well(tools: type[Tools]) -> None:
-    """What is to replace the log ends where it was flushed, too (KIP-113)."""
+    """A power failure also cuts the future copy of a log in another directory (KIP-113)."""
     disk = MemoryDisk(("one", "two"))
     disk.open_log(tools.name, tools.config())
     copy = disk.open_future(tools.name, tools.config(), "two")
@@ -71,7 +73,7 @@ def test_more_may_survive_a_power_failure(tools: type[Tools]) -> None:
 
 @pytest.mark.parametrize(("share", "end"), [(0, 1), (0.4, 1), (0.5, 2), (0.9, 2), (1, 3)])
 def test_write_may_be_torn(tools: type[Tools], share: float, end: int) -> None:
-    """A batch of which the disk has a part is not there; those before it are."""
+    """A batch that is only partly on the disk is lost; the batches before it are kept."""
     disk = MemoryDisk()
     log = tools.fill(disk.open_log(tools.name, tools.config()), 1)
     log.flush()
@@ -81,7 +83,7 @@ def test_write_may_be_torn(tools: type[Tools], share: float, end: int) -> None:
 
 
 def test_copy_in_another_directory_may_be_torn(tools: type[Tools]) -> None:
-    """Each log is torn by itself, in the order of the partitions (KIP-113)."""
+    """A power failure tears each log separately, in the order of the partitions (KIP-113)."""
     disk = MemoryDisk(("one", "two"))
     tools.fill(disk.open_log(tools.name, tools.config()), 1)
     tools.fill(disk.open_future(tools.name, tools.config(), "two"), 2)
@@ -110,7 +112,7 @@ def test_clean_shutdown_loses_nothing(tools: type[Tools]) -> None:
 
 
 def test_opening_twice_gives_the_same_log(tools: type[Tools]) -> None:
-    """A process has one object per log."""
+    """Opening a log twice returns the same object."""
     disk = MemoryDisk()
     first = disk.open_log(tools.name, tools.config())
     assert disk.open_log(tools.name, tools.config()) is first
@@ -118,7 +120,7 @@ def test_opening_twice_gives_the_same_log(tools: type[Tools]) -> None:
 
 
 def test_log_start_survives_by_its_checkpoint(tools: type[Tools]) -> None:
-    """The log start is known again after a restart if it was checkpointed."""
+    """A checkpointed log start survives a restart."""
     disk = MemoryDisk()
     log = tools.fill(disk.open_log(tools.name, tools.config()), 5)
     log.update_high_watermark(5)
@@ -148,7 +150,8 @@ def test_log_that_ends_below_its_start_is_emptied(tools: type[Tools]) -> None:
 
 
 def test_high_watermarks_are_checkpointed_per_topic(tools: type[Tools]) -> None:
-    """DP-49: each run writes the given marks; those of other topics are as they were."""
+    """DP-49: each run writes the given high watermarks and leaves those of other topics
+    unchanged."""
     disk = MemoryDisk()
     first, second = TopicPartition("a", 0), TopicPartition("b", 0)
     assert disk.read_high_watermarks() == {}
@@ -187,7 +190,7 @@ def test_new_logs_go_to_the_emptiest_directory(tools: type[Tools]) -> None:
 
 
 def test_failed_directory_takes_its_logs_along(tools: type[Tools]) -> None:
-    """Logs of a failed directory raise KAFKA_STORAGE_ERROR, those of others go on."""
+    """Logs in a failed directory raise KAFKA_STORAGE_ERROR; logs in other directories work on."""
     disk = MemoryDisk(("one", "two"))
     names = [TopicPartition("t", n) for n in range(2)]
     failed, healthy = (tools.fill(disk.open_log(name, tools.config()), 1) for name in names)

@@ -45,7 +45,8 @@ while True:
 
 
 def run_and_kill(path: Path, rng: random.Random, per_batch: int, batches: int) -> int:
-    """Let a child write until it has acknowledged some offsets, then kill it; the last of them."""
+    """Let a child process write until it has acknowledged some offsets, kill it, and return the
+    last of them."""
     segment_bytes = str(6000 * per_batch)
     arguments = [sys.executable, "-c", WRITER, str(path), str(per_batch), "7", segment_bytes]
     child = subprocess.Popen(arguments, stdout=subprocess.PIPE, text=True)
@@ -84,7 +85,8 @@ def check(path: Path, acknowledged: int, tools: type[Tools]) -> int:
 
 @pytest.mark.slow
 def test_killed_writer_loses_nothing_acknowledged(tmp_path: Path, tools: type[Tools]) -> None:
-    """Twenty kills at random moments: whole batches only, all that was acknowledged."""
+    """After twenty kills at random moments the log has whole batches only, and all acknowledged
+    records."""
     rng = random.Random(4)
     end = 0
     for _ in range(20):
@@ -96,7 +98,7 @@ def test_killed_writer_loses_nothing_acknowledged(tmp_path: Path, tools: type[To
 @pytest.mark.slow
 @pytest.mark.timeout(600)
 def test_killed_writer_of_a_million_records(tmp_path: Path, tools: type[Tools]) -> None:
-    """Issue 4: a million records and more, twenty kills; everything acknowledged is there."""
+    """Issue 4: twenty kills over a million records and more lose no acknowledged record."""
     if not os.environ.get("FAKEKAFKA_LARGE_TESTS"):
         pytest.skip("set FAKEKAFKA_LARGE_TESTS=1 to write a million records")
     rng = random.Random(5)

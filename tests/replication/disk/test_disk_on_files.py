@@ -35,7 +35,7 @@ def written(log: Any) -> bytes:
 
 @pytest.mark.parametrize("end", ["kill", "close"])
 def test_everything_appended_is_there_again(tmp_path: Path, tools: type[Tools], end: str) -> None:
-    """Killed or closed, the next process finds records, epochs and topic id."""
+    """A process that was killed or closed leaves records, epochs and topic id to the next one."""
     disk, log = open_log(tmp_path, tools, segment_bytes=300, index_interval_bytes=100)
     log.assign_topic_id("ABEiM0RVZneImaq7zN3u_w")
     tools.fill(log, 5, epoch=0)
@@ -51,7 +51,8 @@ def test_everything_appended_is_there_again(tmp_path: Path, tools: type[Tools], 
 
 
 def test_the_files_are_kafkas(tmp_path: Path, tools: type[Tools]) -> None:
-    """Raw batches, indexes of (relative offset, position) and (time, relative offset), texts."""
+    """The files hold raw batches, indexes of (relative offset, position) and (time, relative
+    offset), and text."""
     disk, log = open_log(tmp_path, tools, segment_bytes=600, index_interval_bytes=100)
     for number in range(12):
         append_as_leader(log, tools.data(b"v", times=[1000 + number]), 7, tools.now_ms)
@@ -94,7 +95,7 @@ def test_transaction_index_and_snapshot_files(tmp_path: Path, tools: type[Tools]
 
 
 def test_every_truncation_of_a_segment_recovers(tmp_path: Path, tools: type[Tools]) -> None:
-    """Cut anywhere, the log ends with the last whole batch and goes on from there."""
+    """A segment cut anywhere ends with its last whole batch, and appends continue from there."""
     disk, log = open_log(tmp_path, tools)
     for _ in range(3):
         append_as_leader(log, tools.data(b"a", b"b"), 0, tools.now_ms)
@@ -132,7 +133,7 @@ def test_every_flipped_byte_ends_the_log_there(tmp_path: Path, tools: type[Tools
 
 
 def test_segments_after_the_damage_are_deleted(tmp_path: Path, tools: type[Tools]) -> None:
-    """Nothing behind a torn batch can be trusted."""
+    """Segments behind a torn batch are deleted, as they cannot be trusted."""
     disk, log = open_log(tmp_path, tools, segment_bytes=200)
     tools.fill(log, 8, epoch=0)
     tools.fill(log, 2, epoch=6)
@@ -147,7 +148,7 @@ def test_segments_after_the_damage_are_deleted(tmp_path: Path, tools: type[Tools
 
 
 def test_below_the_recovery_point_nothing_is_checked(tmp_path: Path, tools: type[Tools]) -> None:
-    """What was flushed is believed: a flipped byte in it is not looked for."""
+    """A flipped byte below the recovery point is not noticed, as flushed data is not checked."""
     disk, log = open_log(tmp_path, tools, segment_bytes=200)
     tools.fill(log, 6)
     log.flush()
@@ -167,7 +168,7 @@ def test_below_the_recovery_point_nothing_is_checked(tmp_path: Path, tools: type
 def test_damaged_indexes_are_rebuilt(
     tmp_path: Path, tools: type[Tools], suffix: str, damage: bytes | None, end: str
 ) -> None:
-    """Missing, empty, torn or senseless: an index is built anew from the batches."""
+    """An index that is missing, empty, torn or invalid is rebuilt from the batches."""
     disk, log = open_log(tmp_path, tools, index_interval_bytes=0)
     tools.fill(log, 3)
     tools.produce(log, 5, 0, 0, txn=True)
@@ -227,7 +228,8 @@ def test_lost_epoch_file_is_rebuilt_by_the_scan(tmp_path: Path, tools: type[Tool
     ],
 )
 def test_damaged_checkpoints(tmp_path: Path, tools: type[Tools], name: str, fails: bool) -> None:
-    """Recovery points and log starts are found anew; without high watermarks it fails."""
+    """Recovery points and log starts are rebuilt from the logs; damaged high watermarks are an
+    error."""
     disk, log = open_log(tmp_path, tools)
     tools.fill(log, 3)
     disk.checkpoint_high_watermarks({tools.name: 3})
@@ -253,7 +255,7 @@ def test_power_failure_cuts_the_files(tmp_path: Path, tools: type[Tools]) -> Non
 
 
 def test_torn_write_is_found_and_cut_off(tmp_path: Path, tools: type[Tools]) -> None:
-    """The file ends in the middle of a batch. The next start cuts there; index, epochs and
+    """A file that ends in the middle of a batch is cut there at the next start; index, epochs and
     producer snapshots follow (Kafka: ``LogSegment.recover``)."""
     disk, log = open_log(tmp_path, tools, index_interval_bytes=0)
     tools.fill(log, 2, epoch=0)
@@ -275,7 +277,8 @@ def test_torn_write_is_found_and_cut_off(tmp_path: Path, tools: type[Tools]) -> 
 def test_what_was_on_the_disk_survives_the_next_power_failure(
     tmp_path: Path, tools: type[Tools], is_torn: bool
 ) -> None:
-    """What was flushed stays so, though no checkpoint told of it before the first failure."""
+    """Flushed data survives a second power failure, though no checkpoint recorded it before the
+    first."""
     disk, log = open_log(tmp_path, tools)
     tools.fill(log, 3)
     log.flush()
@@ -285,7 +288,7 @@ def test_what_was_on_the_disk_survives_the_next_power_failure(
 
 
 def test_torn_write_takes_later_segments(tmp_path: Path, tools: type[Tools]) -> None:
-    """Segments behind the torn batch go, as they are behind a hole."""
+    """Segments behind the torn batch are deleted, as they follow a gap."""
     disk, log = open_log(tmp_path, tools, segment_bytes=200)
     tools.fill(log, 6)
     log.storage.flushed_offset = 0  # as if rolling had not flushed
@@ -297,7 +300,7 @@ def test_torn_write_takes_later_segments(tmp_path: Path, tools: type[Tools]) -> 
 
 
 def test_truncation_reaches_the_files(tmp_path: Path, tools: type[Tools]) -> None:
-    """Truncated logs are truncated on the disk: kill right afterwards changes nothing."""
+    """A truncation reaches the files at once: a kill right afterwards changes nothing."""
     disk, log = open_log(tmp_path, tools, segment_bytes=200, index_interval_bytes=0)
     tools.fill(log, 9)
     log.truncate_to(3)
@@ -328,7 +331,8 @@ def test_retention_renames_then_removes(tmp_path: Path, tools: type[Tools]) -> N
 
 
 def test_deleted_partition_is_gone(tmp_path: Path, tools: type[Tools]) -> None:
-    """Its directory disappears; half-deleted ones go at the next start."""
+    """The directory of a deleted partition disappears; a half-deleted one is removed at the next
+    start."""
     disk, log = open_log(tmp_path, tools)
     tools.fill(log, 1)
     disk.delete_log(tools.name)
@@ -341,7 +345,7 @@ def test_deleted_partition_is_gone(tmp_path: Path, tools: type[Tools]) -> None:
 
 
 def test_interrupted_compaction_is_finished_or_undone(tmp_path: Path, tools: type[Tools]) -> None:
-    """A ``.swap`` file replaces what it covers; a ``.cleaned`` file never counted."""
+    """A ``.swap`` file replaces the segments it covers; a ``.cleaned`` file is discarded."""
     disk, log = open_log(tmp_path, tools, segment_bytes=200)
     tools.fill(log, 6)
     before = written(log)
@@ -359,7 +363,7 @@ def test_interrupted_compaction_is_finished_or_undone(tmp_path: Path, tools: typ
 
 
 def test_files_of_others_are_left_alone(tmp_path: Path, tools: type[Tools]) -> None:
-    """Whatever lies in a partition's directory under another name, also after a compaction."""
+    """Files with foreign names in a partition's directory are left alone, also by compaction."""
     disk, log = open_log(tmp_path, tools, segment_bytes=200)
     tools.fill(log, 6)
     before = written(log)
@@ -376,7 +380,7 @@ def test_files_of_others_are_left_alone(tmp_path: Path, tools: type[Tools]) -> N
 
 
 def test_several_directories(tmp_path: Path, tools: type[Tools]) -> None:
-    """Partitions are found again in the directory they were made in."""
+    """Partitions are found in the directory in which they were created."""
     paths = [tmp_path / "a", tmp_path / "b"]
     disk = FileDisk(directories=paths, sync=False)
     for number in range(4):
@@ -393,7 +397,7 @@ def test_several_directories(tmp_path: Path, tools: type[Tools]) -> None:
 
 
 def test_failing_writes_take_the_directory_offline(tmp_path: Path, tools: type[Tools]) -> None:
-    """An I/O error while appending is KAFKA_STORAGE_ERROR and stays so."""
+    """An I/O error of an append raises KAFKA_STORAGE_ERROR, and so does each later append."""
     disk, log = open_log(tmp_path, tools)
     tools.fill(log, 1)
     disk._handles.close_all()
@@ -405,7 +409,7 @@ def test_failing_writes_take_the_directory_offline(tmp_path: Path, tools: type[T
 
 
 def test_many_logs_share_few_handles(tmp_path: Path, tools: type[Tools]) -> None:
-    """More partitions than handles are written to all the same."""
+    """Logs are written to even when there are more of them than file handles."""
     disk = FileDisk(tmp_path, sync=False)
     disk._handles._limit = 4
     names = [TopicPartition("t", n) for n in range(5)]

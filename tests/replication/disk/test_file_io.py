@@ -1,4 +1,4 @@
-"""Writing files of the real disk, also where the system writes less than it was given."""
+"""Writing files of the real disk, even where the system writes less than it was given."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.pure  # it replaces what the compiled module calls
 
 @pytest.fixture(params=["whole", "cut short"])
 def system(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-    """A system that writes what it is given, and one that writes 100 bytes at a time."""
+    """A system that writes all it is given, and one that writes at most 100 bytes at a time."""
     if request.param == "cut short":
         write = os.write
         monkeypatch.setattr(os, "write", lambda file, data: write(file, data[:100]))
@@ -26,7 +26,7 @@ def system(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> s
 
 @pytest.mark.usefixtures("system")
 def test_a_file_is_replaced_by_all_that_is_written(tmp_path: Path) -> None:
-    """Every byte arrives, and nothing else stays in the directory."""
+    """A replaced file has every byte, and no other file stays in the directory."""
     path = tmp_path / "recovery-point-offset-checkpoint"
     path.write_bytes(b"before")
     file_io.write_atomically(str(path), RECORDS)
@@ -36,7 +36,7 @@ def test_a_file_is_replaced_by_all_that_is_written(tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("system")
 def test_records_are_appended_whole(tmp_path: Path) -> None:
-    """Behind what is there."""
+    """Records are appended whole behind the existing ones."""
     handles = file_io.FileHandles()
     path = tmp_path / "00000000000000000000.log"
     handles.append(str(path), RECORDS)
@@ -60,7 +60,8 @@ def test_files_are_opened_for_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
 
 def test_no_other_place_opens_a_file_for_writing_by_its_descriptor() -> None:
-    """Whoever writes bytes uses the function above; locks hold no bytes that matter."""
+    """Only the function above opens files for writing by descriptor; lock files, which hold no
+    data, are exempt."""
     allowed = {"replication/disk/file_io.py", "spark_bench/tables/lock.py", "cli/exits.py"}
     found = set()
     for folder in ("replication", "testing", "tracing", "cli", "zkfake", "wire", "spark_bench"):

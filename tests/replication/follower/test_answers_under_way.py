@@ -1,4 +1,4 @@
-"""An answer that comes when the partition is no more where it was asked for."""
+"""Fetch answers that arrive when the partition's fetch position has changed."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from fakekafka.tests.support.follower import Follower, batch_at, fetched
 
 
 def test_an_answer_is_ignored_where_the_log_was_cut_meanwhile() -> None:
-    """DP-62: the partition fetches on from another offset then, in whatever epoch."""
+    """DP-62: an answer is ignored if the log was truncated meanwhile, whatever the epoch."""
     follower = Follower(history=((5, 0),), end=2)
     request = follower.next()
     follower.log().truncate_to(1)

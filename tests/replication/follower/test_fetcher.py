@@ -1,4 +1,4 @@
-"""The follower's fetcher: copying, errors, sessions, who copies what
+"""The follower's fetcher: copying, errors, sessions, and the assignment of partitions to fetchers
 (docs/kafka/replica-fetchers.md)."""
 
 from __future__ import annotations
@@ -77,7 +77,8 @@ def test_missed_round_is_ignored() -> None:
 
 
 def test_an_answer_of_the_former_epoch_counts_at_the_same_offset() -> None:
-    """DP-62: a new epoch of the same leader does not waste the fetch that is under way."""
+    """DP-62: an answer to a fetch of the former epoch counts if the offset is the same, so that a
+    new epoch of the same leader wastes no fetch."""
     follower = Follower()
     follower.next()
     follower.answer_fetch(fetched(batch_at(0)))
@@ -90,8 +91,8 @@ def test_an_answer_of_the_former_epoch_counts_at_the_same_offset() -> None:
 
 
 def test_a_fetch_of_the_former_epoch_that_is_fenced_waits_and_asks_again() -> None:
-    """DP-62: the leader heard of the new epoch first and refuses the waiting fetch. The follower
-    knows that epoch by then: the partition has not failed, it is fetched after the back-off."""
+    """DP-62: a waiting fetch that the leader refuses as it learnt of the new epoch first does not
+    fail the partition: the follower, in the new epoch by then, fetches again after the back-off."""
     follower = Follower(history=((5, 0),), end=1)
     request = follower.next()
     follower.cluster.leader_and_isr(0, leader_epoch=6)
@@ -104,7 +105,8 @@ def test_a_fetch_of_the_former_epoch_that_is_fenced_waits_and_asks_again() -> No
 
 
 def test_an_answer_of_the_former_epoch_is_ignored_where_truncation_comes_first() -> None:
-    """DP-62: until 2.7 a follower asks where its epoch ends before it fetches again."""
+    """DP-62: until 2.7 a follower ignores the answer and asks where its epoch ends before it
+    fetches again."""
     follower = Follower("2.4", history=((5, 0),), end=1)
     follower.answer_epochs((5, 1))
     request = follower.next()
@@ -175,7 +177,7 @@ def test_fenced_while_fetching() -> None:
     ],
 )
 def test_other_errors_back_off(error: ErrorCode) -> None:
-    """Other errors keep the partition and try again after the back-off."""
+    """Other errors keep the partition, which is fetched again after the back-off."""
     follower = Follower()
     follower.next()
     follower.answer_fetch(fetched(error=error))
@@ -220,7 +222,7 @@ def test_lost_request_delays_everything() -> None:
 
 
 def test_unexpected_position_fails_the_partition() -> None:
-    """Data for another offset than the log's end marks the partition failed."""
+    """Data for an offset other than the log end marks the partition failed."""
     follower = Follower(history=((5, 0),), end=3)
     request = follower.next()
     follower.log().truncate_to(0)
@@ -273,8 +275,8 @@ def test_lost_session_starts_anew(error: ErrorCode, session_id: int) -> None:
 
 
 def test_a_request_without_an_answer_ends_the_session() -> None:
-    """Nobody knows whether the leader counted it: after the back-off the next one is a full one,
-    which names the session, so that the leader closes it."""
+    """After a lost answer, which the leader may or may not have counted, the next request is sent
+    after the back-off, is full, and names the session, so that the leader closes it."""
     follower = Follower(history=((5, 0),), end=3)
     follower.answer_fetch(fetched(), session_id=7)
     follower.fetcher.on_failure(follower.next_fetch())
@@ -284,7 +286,7 @@ def test_a_request_without_an_answer_ends_the_session() -> None:
 
 
 def test_unadmitted_session_stays_full() -> None:
-    """Id 0 in the answer: every request stays a full one."""
+    """Session id 0 in the answer keeps every request a full one."""
     follower = Follower(history=((5, 0),), end=3)
     for _ in range(2):
         request = follower.answer_fetch(fetched(), session_id=0)
@@ -298,7 +300,7 @@ def test_no_sessions_in_old_releases() -> None:
 
 
 def test_retention_of_the_follower_is_told() -> None:
-    """A log start raised by the follower's own retention goes into the next request."""
+    """A log start raised by the follower's own retention is in the next request."""
     follower = Follower(history=((5, 0),), end=3, high_watermark=3)
     follower.answer_fetch(fetched(high_watermark=3), session_id=7)
     follower.log().maybe_increment_log_start_offset(2)
@@ -310,7 +312,7 @@ def test_retention_of_the_follower_is_told() -> None:
 
 
 def test_java_hash() -> None:
-    """Java's String.hashCode, negative values included."""
+    """The hash equals Java's String.hashCode, negative values included."""
     assert java_string_hash("") == 0
     assert java_string_hash("hello") == 99162322
     assert java_string_hash("orders-with-a-long-name") < 2**31
@@ -318,7 +320,7 @@ def test_java_hash() -> None:
 
 
 def test_fetcher_assignment() -> None:
-    """abs(31 * hash(topic) + partition) % fetchers, in 32 bits."""
+    """The fetcher's number is abs(31 * hash(topic) + partition) % fetchers, in 32 bits."""
     signed = 31 * 99162322 + 3 - 2**32
     assert signed < 0
     assert fetcher_id_for(TopicPartition("hello", 3), 4) == -signed % 4
@@ -326,7 +328,7 @@ def test_fetcher_assignment() -> None:
 
 
 def test_idle_fetchers_are_stopped() -> None:
-    """A fetcher without partitions is stopped at the end of the LeaderAndIsr."""
+    """A fetcher without partitions is stopped at the end of the LeaderAndIsr request."""
     follower = Follower()
     fetcher = follower.fetcher
     follower.cluster.leader_and_isr(0, leader=0, leader_epoch=6)
@@ -351,7 +353,7 @@ def test_wake_on_add() -> None:
 
 
 def test_a_disk_that_fails_under_a_fetch_takes_its_replica_offline() -> None:
-    """The fetcher tells the broker, which gives the directory up
+    """A fetcher reports a disk error to the broker, which takes the directory offline
     (``AbstractFetcherThread.processFetchRequest``, KafkaStorageException)."""
     follower = Follower()
     follower.next()
@@ -361,7 +363,8 @@ def test_a_disk_that_fails_under_a_fetch_takes_its_replica_offline() -> None:
 
 
 def test_a_broker_that_shuts_down_begins_no_fetch() -> None:
-    """It becomes a follower, and its log stays as it is (``ReplicaManager.makeFollowers``)."""
+    """A broker that shuts down becomes a follower but does not fetch
+    (``ReplicaManager.makeFollowers``)."""
     cluster = ReplicaCluster("2.8", 2)
     cluster.replicas[TP] = (0, 1)
     cluster.state[TP] = LeaderAndIsr(1, 0, (1,), 0)

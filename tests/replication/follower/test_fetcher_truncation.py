@@ -1,4 +1,4 @@
-"""The follower's fetcher: finding and cutting what the leader does not share
+"""The follower's fetcher: finding and truncating what diverges from the leader's log
 (docs/kafka/replica-fetchers.md)."""
 
 from __future__ import annotations
@@ -25,13 +25,14 @@ from fakekafka.tests.support.replica_cluster import TP
 
 
 def truncating(**more: Any) -> Follower:
-    """A follower of the epoch protocol of 2.1 to 2.6: several rounds, fenced."""
+    """A follower with the truncation protocol of 2.1 to 2.6: several rounds, with fencing."""
     return Follower("2.8", flags={"truncation": "leader_epoch"}, **more)
 
 
 @pytest.mark.parametrize("answer", [156, 172])
 def test_truncates_to_the_leaders_end(answer: int) -> None:
-    """DP-65: LEO 200 and the same epoch: cut to what the leader answers."""
+    """DP-65: with LEO 200 in the same epoch the log is truncated to the end that the leader
+    answers."""
     follower = truncating(**LONG)
     follower.answer_epochs((5, answer))
     assert follower.log().log_end_offset == answer
@@ -47,7 +48,8 @@ def test_leader_beyond_the_log_cuts_nothing() -> None:
 
 
 def test_several_rounds() -> None:
-    """DP-67: answer (4, 155) with own (3, 120): cut to 120, ask epoch 3, then cut to 101."""
+    """DP-67: answer (4, 155) with own (3, 120) truncates to 120, asks for epoch 3, then truncates
+    to 101."""
     follower = truncating(history=((3, 0), (5, 120)), end=200, high_watermark=10)
     request = follower.next_epochs()
     assert request.partitions[0].leader_epoch == 5
@@ -61,7 +63,8 @@ def test_several_rounds() -> None:
 
 
 def test_answer_without_an_epoch() -> None:
-    """DP-69: a peer below 2.0 answers an offset alone; it is used directly."""
+    """DP-69: the offset in the answer of a leader before 2.0, which has no epoch, is used
+    directly."""
     follower = truncating(history=((3, 0), (5, 120)), end=200, high_watermark=10)
     follower.answer_epochs((-1, 120))
     assert follower.log().log_end_offset == 120
@@ -85,7 +88,7 @@ def test_no_epoch_at_the_follower(version: str) -> None:
 
 
 def test_errors_are_asked_again() -> None:
-    """DP-71: as long as the epoch request fails nothing is cut."""
+    """DP-71: the log is not truncated while the epoch request fails."""
     follower = truncating(**LONG)
     for _ in range(3):
         follower.answer_epochs((-1, -1, ErrorCode.NOT_LEADER_OR_FOLLOWER))
@@ -98,7 +101,8 @@ def test_errors_are_asked_again() -> None:
 
 
 def test_unknown_epoch_is_asked_again_until_the_leader_learnt() -> None:
-    """DP-52: UNKNOWN_LEADER_EPOCH stays truncating, retried after the back-off, then succeeds."""
+    """DP-52: on UNKNOWN_LEADER_EPOCH the partition keeps truncating and asks again after the
+    back-off."""
     follower = truncating(**LONG)
     follower.answer_epochs((-1, -1, ErrorCode.UNKNOWN_LEADER_EPOCH))
     assert follower.state().stage is FetchStage.TRUNCATING
@@ -137,7 +141,8 @@ def test_epoch_changed_during_the_epoch_request(error: ErrorCode) -> None:
 
 
 def test_unrequested_answer() -> None:
-    """DP-63: an answer for a partition nobody asked is an error, and nothing is cut."""
+    """DP-63: an answer for a partition that was not requested is an error, and nothing is
+    truncated."""
     follower = truncating(**LONG)
     request = follower.next_epochs()
     answers = tuple(
@@ -163,9 +168,10 @@ def test_unrequested_answer() -> None:
 def test_diverging_epochs(
     history: tuple[tuple[int, int], ...], diverging: tuple[int, int], cut: int, epoch: int
 ) -> None:
-    """DP-68: cut to the leader's end of a shared epoch, else the own end of the next lower one.
+    """DP-68: the log is truncated to the leader's end of a shared epoch, else to its own end of the
+    next lower one.
 
-    A shared epoch that ends earlier here is cut where it ends here.
+    A shared epoch that ends earlier in this log is truncated to this log's end of it.
     """
     follower = Follower(history=history, end=200, high_watermark=100)
     if history == ((2, 0), (4, 130), (5, 160)):
@@ -186,7 +192,7 @@ def test_diverging_epochs(
 
 
 def test_everything_is_replaced() -> None:
-    """DP-53: replica epochs 0, 2, 4 against the leader's 1, 3, 5: nothing of the old log stays."""
+    """DP-53: with epochs 0, 2, 4 against the leader's 1, 3, 5 the whole log is replaced."""
     follower = Follower(history=((0, 0), (2, 1), (4, 2)), end=3)
     for diverging in ((3, 2), (1, 1)):
         follower.answer_fetch(fetched(diverging=diverging))
@@ -202,7 +208,8 @@ def test_everything_is_replaced() -> None:
 
 @pytest.mark.parametrize("version", ["0.10", "1.1", "2.8", "3.9"])
 def test_ahead_of_the_leader(version: str) -> None:
-    """DP-57: a follower beyond the leader's end is cut to it; its high watermark follows."""
+    """DP-57: a follower beyond the leader's end is truncated to it, and its high watermark
+    follows."""
     allowed = {"unclean.leader.election.enable": "true"}
     follower = Follower(version, history=((5, 0),), end=3, high_watermark=3, topic=allowed)
     if version == "1.1":
@@ -233,7 +240,7 @@ def test_ahead_of_the_leader_without_unclean_election(version: str) -> None:
 
 
 def test_behind_the_leaders_start() -> None:
-    """DP-58: a follower below the leader's start is emptied and begins there."""
+    """DP-58: a follower below the leader's log start is emptied and begins there."""
     follower = Follower(history=((5, 0),), end=3, high_watermark=3)
     follower.answer_fetch(fetched(error=ErrorCode.OFFSET_OUT_OF_RANGE))
     follower.answer_offset(20)
@@ -246,8 +253,8 @@ def test_behind_the_leaders_start() -> None:
 
 @pytest.mark.parametrize("leader_start", [1, 3])
 def test_within_the_leaders_log_after_all(leader_start: int) -> None:
-    """A leader that has the offset again is fetched from where the follower stands, also if its
-    log begins just there."""
+    """A follower fetches on from its position if the leader's log contains that offset again, even
+    as its log start."""
     follower = Follower(history=((5, 0),), end=3, high_watermark=3)
     follower.answer_fetch(fetched(error=ErrorCode.OFFSET_OUT_OF_RANGE))
     follower.answer_offset(20)
@@ -277,7 +284,8 @@ def test_unknown_epoch_while_asking_the_latest_offset() -> None:
 
 
 def test_unknown_initial_offset_is_resolved() -> None:
-    """A partition added without an offset asks the leader first."""
+    """A fetcher asks the leader for the initial offset of a partition that was added without
+    one."""
     follower = Follower(history=((5, 0),), end=3)
     follower.fetcher.remove((TP,))
     follower.fetcher.add(follower.node.partition(), 6, -1)

@@ -38,7 +38,8 @@ def ten(brokers: int = 1, committed: int = 10, **more: Any) -> ReplicaCluster:
 
 
 def test_delete_records_single_replica() -> None:
-    """DP-136: low watermark 5 at once; -1 means the high watermark; again is no change."""
+    """DP-136: the low watermark is 5 at once; -1 means the high watermark; a second request changes
+    nothing."""
     cluster = ten()
     assert deleted(cluster, 5) == [(ErrorCode.NONE, 5)]
     assert cluster[0].log().log_start_offset == 5
@@ -67,7 +68,7 @@ def test_delete_records_waits_for_the_replicas() -> None:
 
 
 def test_delete_records_ignores_dead_replicas() -> None:
-    """A replica on a dead broker is not waited for; it learns the start when it returns."""
+    """A replica on a dead broker is not awaited; it learns the log start when it returns."""
     cluster = ten(brokers=2)
     cluster[1].kill()
     cluster.update_metadata()
@@ -80,7 +81,7 @@ def test_delete_records_ignores_dead_replicas() -> None:
 
 
 def test_delete_records_times_out() -> None:
-    """Without the replicas the answer is REQUEST_TIMED_OUT with low watermark -1."""
+    """Without the replicas' answers the request gets REQUEST_TIMED_OUT with low watermark -1."""
     cluster = ten(brokers=2)
     answers = deleted(cluster, 5, timeout_ms=100)
     cluster.clock.advance(100)
@@ -96,7 +97,8 @@ def test_delete_records_loses_its_leader() -> None:
 
 
 def test_delete_records_refusals() -> None:
-    """Internal topics 17, compacted topics 44, unknown 3, not led here 6."""
+    """Refusals: internal topics 17, compacted topics 44, unknown topics 3, partitions led elsewhere
+    6."""
     cluster = ten(brokers=2)
     internal = TopicPartition("__consumer_offsets", 0)
     cluster.create((0,), internal)
@@ -108,7 +110,7 @@ def test_delete_records_refusals() -> None:
 
 
 def test_followers_learn_the_log_start_from_fetches() -> None:
-    """A real follower raises its start from the response, and so completes the delete."""
+    """A real follower raises its log start from the fetch answer, which completes the request."""
     cluster = led(brokers=2)
     cluster.produce(0, *"abcdef")
     cluster.replicate(1)

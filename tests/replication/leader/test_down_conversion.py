@@ -1,5 +1,5 @@
-"""What consumers of Fetch v0 to v3 get for batches of format v2
-(docs/kafka/fetch.md, docs/kafka/log.md#batches)."""
+"""Fetch answers of v0 to v3 for batches of format v2 (docs/kafka/fetch.md,
+docs/kafka/log.md#batches)."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def old_fetch(
     max_bytes: int = ROOM,
     replica_id: int = -1,
 ) -> Any:
-    """One partition as an old consumer gets it."""
+    """Return one partition of the answer to an old consumer's fetch."""
     spec = FetchPartition(TP, offset, max_bytes=max_bytes)
     request = FetchRequest(replica_id, 0, 1, ROOM, (spec,))
     manager = cluster[0].manager
@@ -59,7 +59,7 @@ def alone(**topic: str) -> ReplicaCluster:
 
 
 def messages(answer: Any) -> list[tuple[int, int, int, bytes | None]]:
-    """(magic, offset, timestamp, value) of each entry, wrappers as they are."""
+    """Return (magic, offset, timestamp, value) of each entry, without unwrapping wrappers."""
     data = b"".join(batch.data for batch in answer.records)
     found, position = [], 0
     while (message := parse_message(data, position)) is not None:
@@ -86,7 +86,7 @@ def test_format_follows_the_version(api_version: int, magic: int) -> None:
 
 @pytest.mark.parametrize("api_version", [0, 1, 2, 3])
 def test_uncompressed_answers_start_at_the_offset_asked_for(api_version: int) -> None:
-    """DP-81: records of the same batch before it are left out."""
+    """DP-81: an uncompressed answer omits records of the same batch before the fetch offset."""
     cluster = alone()
     append(cluster, encode("a", "b", "c"))
     found = messages(old_fetch(cluster, api_version, 1))
@@ -95,7 +95,7 @@ def test_uncompressed_answers_start_at_the_offset_asked_for(api_version: int) ->
 
 @pytest.mark.parametrize("codec", ["gzip", "snappy", "lz4"])
 def test_compressed_answers_start_with_the_whole_batch(codec: str) -> None:
-    """DP-81: a compressed batch stays one wrapper, whose offset is that of its last record."""
+    """DP-81: a compressed batch stays one wrapper with the offset of its last record."""
     cluster = alone()
     append(cluster, encode("a", "b", "c", compression=codec))
     answer = old_fetch(cluster, 2, 1)
@@ -114,7 +114,7 @@ def test_conversion_may_be_switched_off() -> None:
 
 
 def test_nothing_to_convert_where_the_topic_has_the_old_format() -> None:
-    """A topic of message format 0.10 is old enough for v2 and v3, not for v0 and v1."""
+    """Messages of format 0.10 are not converted for v2 and v3, but are for v0 and v1."""
     off = {"message.downconversion.enable": "false", "message.format.version": "0.10.2"}
     cluster = alone(**off)
     append(cluster, encode("a"))
@@ -123,7 +123,7 @@ def test_nothing_to_convert_where_the_topic_has_the_old_format() -> None:
 
 
 def test_zstd_cannot_be_converted() -> None:
-    """A zstd batch at the start is error 76; later ones end the answer before them
+    """A zstd batch at the fetch offset is error 76; a later one ends the answer before it
     (docs/kafka/fetch.md#errors)."""
     cluster = alone()
     append(cluster, encode("a"), encode("b", compression="zstd"), encode("c"))
@@ -134,7 +134,8 @@ def test_zstd_cannot_be_converted() -> None:
 
 @pytest.mark.parametrize("api_version", [0, 1, 2, 3])
 def test_records_that_cannot_be_read_cannot_be_converted(api_version: int) -> None:
-    """A log may hold nonsense of former times: CORRUPT_MESSAGE, after what is whole before it."""
+    """Unreadable data, which an old log may hold, is CORRUPT_MESSAGE unless whole batches precede
+    it."""
     cluster = alone()
     append(cluster, encode("a"))
     bad = encode("x" * 30)
@@ -150,7 +151,7 @@ def test_records_that_cannot_be_read_cannot_be_converted(api_version: int) -> No
 
 @pytest.mark.parametrize("api_version", [0, 1, 2])
 def test_too_large_message_is_cut_off(api_version: int) -> None:
-    """DP-73: up to v2 the limit is hard; what fits of the first message is returned."""
+    """DP-73: up to v2 the limit is hard; the bytes of the first message that fit are returned."""
     cluster = alone()
     append(cluster, encode("x" * 300))
     answer = old_fetch(cluster, api_version, max_bytes=200)
@@ -162,7 +163,7 @@ def test_too_large_message_is_cut_off(api_version: int) -> None:
 
 
 def test_a_log_of_message_sets_is_cut_in_their_format() -> None:
-    """A topic of message format 0.10 sends what fits of a message of that format."""
+    """A topic of message format 0.10 sends the bytes of a message of that format that fit."""
     cluster = alone(**{"message.format.version": "0.10.2"})
     append(cluster, encode("x" * 300))
     (old,) = old_fetch(cluster, 2, max_bytes=200).records
@@ -172,7 +173,7 @@ def test_a_log_of_message_sets_is_cut_in_their_format() -> None:
 
 
 def test_too_large_message_is_whole_from_v3_on() -> None:
-    """From v3 on the first batch may exceed the limits, converted as well as stored
+    """From v3 on the first batch may exceed the limits, both converted and stored
     (docs/kafka/fetch.md#limits)."""
     cluster = alone()
     append(cluster, encode("x" * 300))
@@ -180,7 +181,7 @@ def test_too_large_message_is_whole_from_v3_on() -> None:
 
 
 def test_answer_grows_not_beyond_what_was_read() -> None:
-    """KIP-283: converted records that need more room than the batch did are cut off."""
+    """KIP-283: converted records that need more room than their batch did are cut off."""
     cluster = alone()
     append(cluster, encode("a"), encode(*"bcdefghijk"))
     log = cluster[0].log()
@@ -194,8 +195,8 @@ def test_answer_grows_not_beyond_what_was_read() -> None:
 
 @pytest.mark.parametrize("left", [1, 11, 12, 13, 40, 60])
 def test_the_answer_has_as_many_bytes_as_were_read(left: int) -> None:
-    """KIP-283: behind the converted batches stands the start of a message that is too long for
-    the answer, in the place of what was cut off (``LazyDownConversionRecordsSend``)."""
+    """KIP-283: behind the converted batches the answer has the start of a message too long for it,
+    in place of the bytes that were cut off (``LazyDownConversionRecordsSend``)."""
     cluster = alone()
     append(cluster, encode("a"), encode("b"))
     size = len(cluster[0].log().active.stored[0])
@@ -209,7 +210,7 @@ def test_the_answer_has_as_many_bytes_as_were_read(left: int) -> None:
 
 
 def test_long_answers_are_filled_in_pieces() -> None:
-    """KIP-283: no piece is larger than 128 KiB, and each begins a message."""
+    """KIP-283: each filler is at most 128 KiB long and begins a message."""
     cluster = alone()
     append(cluster, encode("a" * 1000, compression="gzip"), encode("b" * 300_000))
     end = len(cluster[0].log().active.stored[0]) + 200_000
@@ -220,7 +221,7 @@ def test_long_answers_are_filled_in_pieces() -> None:
 
 
 def test_before_2_0_all_that_was_read_is_converted() -> None:
-    """1.1: neither cut nor filled; what is no whole batch is left out
+    """1.1 converts all that was read, without cutting or filling; an incomplete batch is left out
     (``FileRecords.downConvert``)."""
     cluster = led("1.1", brokers=1)
     append(cluster, encode("a"), encode(*"bcdefghijk"), encode("z"))
@@ -233,7 +234,7 @@ def test_before_2_0_all_that_was_read_is_converted() -> None:
 
 @pytest.mark.parametrize("offset", [1, 2])
 def test_nothing_new_is_an_empty_answer(offset: int) -> None:
-    """At the high watermark and above nothing is cut off and nothing made up."""
+    """At the high watermark and above the answer is empty, without filler."""
     cluster = led(brokers=2)
     append(cluster, encode("a"), encode("b"))
     cluster.fetch(0, 1, replica_id=1)
@@ -242,7 +243,7 @@ def test_nothing_new_is_an_empty_answer(offset: int) -> None:
 
 
 def test_followers_read_to_the_end_whatever_the_switch_says() -> None:
-    """The switch is for consumers; the limit of an old follower is hard as well
+    """message.downconversion.enable is for consumers only; an old follower's limit is hard, too
     (docs/kafka/fetch.md#errors)."""
     cluster = led(brokers=2, topic={"message.downconversion.enable": "false"})
     append(cluster, encode("a"), encode("b"))
@@ -252,7 +253,7 @@ def test_followers_read_to_the_end_whatever_the_switch_says() -> None:
 
 
 def test_broker_0_is_a_follower_like_others() -> None:
-    """The switch is not for it either."""
+    """The switch does not apply to broker 0 either."""
     cluster = led(brokers=2, leader=1, topic={"message.downconversion.enable": "false"})
     append_as_leader(cluster[1].log(), encode("a"), 0, cluster.clock.now_ms)
     request = FetchRequest(0, 0, 1, ROOM, (FetchPartition(TP, 0, max_bytes=ROOM),))
@@ -264,7 +265,8 @@ def test_broker_0_is_a_follower_like_others() -> None:
 
 
 def test_markers_alone_become_the_start_of_a_message() -> None:
-    """KIP-283: old formats have no markers; the consumer is told to read on with more room."""
+    """KIP-283: old formats have no markers; the start of an oversized message makes the consumer
+    read on."""
     cluster = alone()
     append(cluster, encode("a", producer_id=5, producer_epoch=0, base_sequence=0))
     marker = build_control_marker(5, 0, True, 0, 1)
@@ -278,7 +280,7 @@ def test_markers_alone_become_the_start_of_a_message() -> None:
 
 
 def test_errors_stay_as_they_are() -> None:
-    """An error has nothing to convert."""
+    """An error answer is not converted."""
     assert old_fetch(alone(), 1, 9).error is ErrorCode.OFFSET_OUT_OF_RANGE
 
 
@@ -306,7 +308,7 @@ def test_old_producers_write_what_new_consumers_read(api_version: int) -> None:
 
 
 def test_a_message_set_is_no_longer_taken_from_v3_on() -> None:
-    """5.1 row 5: from v3 on there must be exactly one batch of format v2."""
+    """5.1 row 5: from v3 on a request must have exactly one batch of format v2."""
     cluster = alone()
     old = build_message(0, 1, None, b"a", 50)
     answers: list[Any] = []
@@ -319,13 +321,13 @@ def test_a_message_set_is_no_longer_taken_from_v3_on() -> None:
 
 
 def test_old_messages_read_like_a_batch() -> None:
-    """A message cut off at the end is left out."""
+    """Old messages are read like a batch; a message cut off at the end is omitted."""
     data = build_message(4, 1, b"k", b"v", 9) + build_message(5, 1, None, b"w", 9)[:-1]
     (record,) = OldMessages(data, 4, 5).records()
     assert (record.offset, record.timestamp, record.key, record.value) == (4, 9, b"k", b"v")
 
 
 def test_a_trace_shows_converted_answers_like_batches() -> None:
-    """Offsets and size; a message set has no leader epoch."""
+    """A trace shows offsets and size of a converted answer; a message set has no leader epoch."""
     old = OldMessages(build_message(4, 1, b"k", b"v", 9), 4, 5)
     assert PayloadPacker(64).extract(old) == (4, 5, -1, len(old.data))

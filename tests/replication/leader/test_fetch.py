@@ -32,7 +32,8 @@ RACK_AWARE = "org.apache.kafka.common.replica.RackAwareReplicaSelector"
     ("offset", "found"), [(0, [0, 1, 2, 3]), (3, [3]), (4, []), (5, []), (6, [])]
 )
 def test_consumer_reads_below_the_high_watermark(offset: int, found: list[int]) -> None:
-    """DP-39: a consumer reads up to the high watermark; between it and LEO empty, no error."""
+    """DP-39: a consumer reads up to the high watermark; between that and the LEO it gets nothing,
+    without an error."""
     (answer,) = filled().fetch(0, offset)
     assert (answer.error, offsets(answer)) == (ErrorCode.NONE, found)
     assert answer.high_watermark == 4
@@ -46,7 +47,8 @@ def test_follower_reads_to_the_end() -> None:
 
 @pytest.mark.parametrize("version", ["0.10", "1.1", "2.3"])
 def test_a_debugging_consumer_may_read_from_followers(version: str) -> None:
-    """Other consumers may not before 2.4 (docs/kafka/fetch.md#who-may-read-what)."""
+    """A debugging consumer may read from followers; others may not before 2.4
+    (docs/kafka/fetch.md#who-may-read-what)."""
     cluster = led(version)
     cluster.elect(1)
     answers = [cluster.fetch(0, 0, replica_id=replica_id)[0].error for replica_id in (-1, -2)]
@@ -55,7 +57,8 @@ def test_a_debugging_consumer_may_read_from_followers(version: str) -> None:
 
 @pytest.mark.parametrize("replica_id", [-1, 1])
 def test_out_of_range(replica_id: int) -> None:
-    """Below the log start and above the log end is OFFSET_OUT_OF_RANGE, telling no marks."""
+    """A fetch below the log start or above the log end is OFFSET_OUT_OF_RANGE, with offsets
+    unset."""
     cluster = filled()
     cluster[0].log().maybe_increment_log_start_offset(2)
     for offset in (1, 7):
@@ -73,7 +76,7 @@ def test_debugging_consumer_reads_like_a_consumer() -> None:
 
 
 def test_replicas_share_the_leaders_batches() -> None:
-    """What a follower is sent are the very objects of the leader's log."""
+    """The batches that a follower gets are the same objects as in the leader's log."""
     cluster = filled()
     (first,) = cluster.fetch(0, 0, replica_id=1)
     (second,) = cluster.fetch(0, 0, replica_id=1)
@@ -84,7 +87,7 @@ def test_replicas_share_the_leaders_batches() -> None:
 
 
 def test_wrong_brokers() -> None:
-    """DP-75: no replica here but known 6; unknown everywhere 3."""
+    """DP-75: a broker without the replica answers 6 if the partition is known, 3 otherwise."""
     cluster = led(brokers=3)
     cluster.create((1, 2), OTHER)
     assert cluster.fetch(0, 0, tp=OTHER)[0].error is ErrorCode.NOT_LEADER_OR_FOLLOWER
@@ -93,7 +96,7 @@ def test_wrong_brokers() -> None:
 
 
 def test_epoch_validation() -> None:
-    """DP-76: an older epoch is fenced, a newer unknown; a follower with the right one serves."""
+    """DP-76: an older epoch is fenced, a newer one unknown; a follower serves the right one."""
     cluster = filled()
     cluster.elect(0)
     for broker in (0, 1):
@@ -108,7 +111,8 @@ def test_epoch_validation() -> None:
 
 @pytest.mark.parametrize(("api_version", "error"), [(10, 6), (11, 0), (-1, 0)])
 def test_reading_from_a_follower(api_version: int, error: int) -> None:
-    """DP-46: without client metadata (v10) a follower refuses; with it (v11) it answers."""
+    """DP-46: a follower refuses a consumer without client metadata (v10) and answers one with it
+    (v11)."""
     cluster = filled()
     (answer,) = cluster.fetch(1, 0, context=RequestContext("c", api_version))
     assert int(answer.error) == error
@@ -143,7 +147,8 @@ def test_foreign_follower() -> None:
     ],
 )
 def test_a_foreign_follower_is_refused_since_3_3(epoch: int, error: ErrorCode) -> None:
-    """KAFKA-13837: with the leader's epoch it may be one that the leader has yet to hear of."""
+    """KAFKA-13837: a follower that is not assigned is refused; with the leader's epoch, as one of
+    which the leader has yet to learn."""
     cluster = led("3.9", brokers=3)
     cluster.create((0, 1), OTHER)
     cluster.produce(0, "b", tp=OTHER)
@@ -182,7 +187,7 @@ def test_first_partition_gets_a_batch_however_large() -> None:
 
 
 def test_what_is_left_goes_to_the_later_partitions() -> None:
-    """DP-72, DP-87: partitions are served in request order until the response is full."""
+    """DP-72, DP-87: partitions are served in the request's order until the answer is full."""
     cluster = filled(brokers=1)
     cluster.create((0,), OTHER)
     cluster.produce(0, *"xyz", tp=OTHER)
@@ -193,7 +198,7 @@ def test_what_is_left_goes_to_the_later_partitions() -> None:
 
 
 def test_old_fetch_has_hard_limits() -> None:
-    """DP-73: Fetch v2 returns what fits of a batch beyond the partition limit."""
+    """DP-73: Fetch v2 returns the bytes of a batch that fit the partition limit."""
     cluster = filled(brokers=1)
     old = cluster.fetch(0, 0, partition_max_bytes=10, context=RequestContext("c", 2))[0]
     assert [batch.data for batch in old.records] == [cluster[0].log().active.stored[0][:10]]
@@ -202,7 +207,7 @@ def test_old_fetch_has_hard_limits() -> None:
 
 @pytest.mark.parametrize("isolation_level", [0, 1])
 def test_who_wants_no_bytes_does_not_wait(isolation_level: int) -> None:
-    """Min bytes are at most max bytes, and nothing is as much as was wanted
+    """A fetch with max bytes 0 does not wait, as min bytes are capped at max bytes
     (docs/kafka/fetch.md#limits)."""
     cluster = filled(brokers=1)
     more: dict[str, Any] = {"max_wait_ms": 500, "max_bytes": 0, "isolation_level": isolation_level}
@@ -211,7 +216,7 @@ def test_who_wants_no_bytes_does_not_wait(isolation_level: int) -> None:
 
 
 def test_a_waiting_fetch_wants_no_more_than_its_answer_holds() -> None:
-    """Min bytes beyond max bytes do not hold a fetch back."""
+    """Min bytes beyond max bytes do not hold back a fetch."""
     cluster = filled(brokers=1)
     size = cluster.fetch(0, 0)[0].records[0].size_in_bytes
     more: dict[str, Any] = {"max_wait_ms": 500, "min_bytes": 10000}
@@ -226,7 +231,7 @@ def test_a_waiting_fetch_wants_no_more_than_its_answer_holds() -> None:
 
 @pytest.mark.parametrize("api_version", [0, 1, 2])
 def test_what_a_hard_limit_lets_through_counts_as_bytes(api_version: int) -> None:
-    """Up to v2 a part of a batch is an answer; it is not waited for more
+    """Up to v2 a part of a batch counts as min bytes and ends the wait
     (docs/kafka/fetch.md#limits)."""
     cluster = filled(brokers=1)
     context = RequestContext("c", api_version)
@@ -238,7 +243,7 @@ def test_what_a_hard_limit_lets_through_counts_as_bytes(api_version: int) -> Non
 
 
 def test_a_batch_that_is_cut_off_at_the_end_counts_too() -> None:
-    """The limit falls into the second batch, and the fetch has all it may get
+    """A fetch does not wait if its limit falls into the second batch, as no more bytes fit
     (docs/kafka/fetch.md#limits)."""
     cluster = filled(brokers=1)
     size = cluster.fetch(0, 0)[0].records[0].size_in_bytes
@@ -251,7 +256,7 @@ def test_a_batch_that_is_cut_off_at_the_end_counts_too() -> None:
 
 
 def test_empty_fetch_waits_and_times_out_empty() -> None:
-    """Without data a fetch is parked, and answered empty without error when its time is up."""
+    """A fetch without data waits, and gets an empty answer without an error at its timeout."""
     cluster = filled()
     answers = cluster.fetch(0, 4, max_wait_ms=500)
     assert answers == []
@@ -276,7 +281,8 @@ def test_follower_is_woken_by_an_append_and_consumer_by_the_high_watermark() -> 
 
 
 def test_an_answered_fetch_keeps_nothing_while_it_stays_listed() -> None:
-    """It is found answered under its other partition, as late as the next purge."""
+    """An answered fetch stays listed under its other partition until the next purge, without its
+    data."""
     cluster = filled(brokers=1)
     cluster.create((0,), OTHER)
     request = FetchRequest(-1, 500, 1, 1 << 20, (FetchPartition(TP, 6), FetchPartition(OTHER, 0)))
@@ -332,7 +338,8 @@ def test_diverging_epoch_completes_the_waiting() -> None:
 
 
 def test_a_history_that_changed_completes_the_waiting() -> None:
-    """DP-86: the log is as long as before, but the follower's epoch ends below it."""
+    """DP-86: a waiting fetch is completed if the follower's epoch ends below its offset, even in a
+    log of equal length."""
     cluster = filled(committed=6)
     answers = cluster.fetch(0, 6, replica_id=1, max_wait_ms=500, last_fetched_epoch=0)
     log = cluster[0].log()
@@ -349,17 +356,17 @@ def test_a_history_that_changed_completes_the_waiting() -> None:
     ("epochs", "completes"),
     [
         ({}, False),
-        ({"current_leader_epoch": 4}, False),  # case E: like ours
-        ({"current_leader_epoch": 5}, False),  # and what we do not know yet
+        ({"current_leader_epoch": 4}, False),  # case E: the epoch of this broker
+        ({"current_leader_epoch": 5}, False),  # an epoch that this broker does not know yet
         ({"current_leader_epoch": 3}, True),
-        ({"last_fetched_epoch": 4}, False),  # case H: our last one
-        ({"last_fetched_epoch": 5}, True),  # no end known
-        ({"last_fetched_epoch": 3}, True),  # the last before it was 0
+        ({"last_fetched_epoch": 4}, False),  # case H: the last epoch of this log
+        ({"last_fetched_epoch": 5}, True),  # no known end
+        ({"last_fetched_epoch": 3}, True),  # the epoch before it was 0
         ({"last_fetched_epoch": 0}, False),
     ],
 )
 def test_which_epochs_complete_the_waiting(epochs: dict[str, int], completes: bool) -> None:
-    """An older epoch is fenced, a newer one is waited with; divergence is not
+    """An older epoch is fenced, a newer one keeps waiting, a divergence does not
     (docs/kafka/fetch.md#waiting)."""
     cluster = filled(committed=6)
     cluster.leader_and_isr(0, leader_epoch=4)
@@ -392,7 +399,7 @@ def test_error_in_one_partition_answers_all_at_once() -> None:
 
 
 def test_a_follower_waits_for_records_whatever_its_id_is() -> None:
-    """Broker 0, too, gets them before they are committed."""
+    """A follower, even broker 0, waits for records and gets them before they are committed."""
     cluster = led(brokers=2, leader=1)
     answers = cluster.fetch(1, 0, replica_id=0, max_wait_ms=500)
     assert answers == []

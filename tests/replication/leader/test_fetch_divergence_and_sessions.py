@@ -18,7 +18,8 @@ RACK_AWARE = "org.apache.kafka.common.replica.RackAwareReplicaSelector"
 
 
 def test_fetch_inside_a_newer_epoch_naming_the_older_one() -> None:
-    """DP-78: positioned in the second epoch but naming the first: empty, diverging (0, end)."""
+    """DP-78: a fetch in the second epoch that names the first is answered empty, diverging at (0,
+    end)."""
     cluster = filled(committed=6)
     cluster.elect(0)
     cluster.produce(0, *"gh")
@@ -62,7 +63,7 @@ def committed_read(cluster: ReplicaCluster, offset: int = 0, **more: Any) -> Any
 
 
 def test_open_transaction_is_hidden_until_its_marker_is_replicated() -> None:
-    """DP-37: hidden while open, still after the marker's append, visible once HW passes it."""
+    """DP-37: an open transaction is hidden until the high watermark passes its marker."""
     cluster = led()
     transactional(cluster, "a")
     cluster.fetch(0, 1, replica_id=1)
@@ -75,7 +76,8 @@ def test_open_transaction_is_hidden_until_its_marker_is_replicated() -> None:
 
 
 def test_committed_readers_get_the_aborted_list() -> None:
-    """DP-38, DP-74: READ_COMMITTED gets a list, READ_UNCOMMITTED none; a timeout lists it too."""
+    """DP-38, DP-74: READ_COMMITTED gets the aborted list, also at a timeout; READ_UNCOMMITTED gets
+    none."""
     cluster = led(brokers=1)
     transactional(cluster, "a")
     marker(cluster, commit=False)
@@ -100,7 +102,7 @@ def racked(version: str = "2.8") -> ReplicaCluster:
 
 
 def test_preferred_replica() -> None:
-    """DP-43: the leader names the follower in the client's rack, without data."""
+    """DP-43: the leader names the follower in the client's rack, and sends no data."""
     cluster = racked("3.9")
     (answer,) = cluster.fetch(0, 2, rack_id="r1", max_wait_ms=500)
     assert (answer.preferred_read_replica, answer.records) == (1, ())
@@ -135,7 +137,7 @@ def incremental(
 
 
 def test_session_life() -> None:
-    """DP-77, DP-80: full, quiet, news, changed epoch, closed: what each answer has."""
+    """DP-77, DP-80: what each answer of a session has: full, quiet, news, changed epoch, closed."""
     cluster = filled(brokers=1)
     (full,) = incremental(cluster, 0, 0, FetchPartition(TP, 6))
     assert full.session_id > 0
@@ -161,7 +163,7 @@ def test_session_life() -> None:
 
 
 def test_session_errors() -> None:
-    """DP-82: wrong epoch 71, unknown id 70; both answer without partitions and with id 0."""
+    """DP-82: a wrong epoch is 71, an unknown id 70; both answers have no partitions and id 0."""
     cluster = filled(brokers=1)
     (full,) = incremental(cluster, 0, 0, FetchPartition(TP, 0))
     (wrong,) = incremental(cluster, full.session_id, 9)
@@ -172,7 +174,8 @@ def test_session_errors() -> None:
 
 
 def test_a_session_may_begin_with_nothing() -> None:
-    """``FullFetchContext.updateAndGenerateResponseData``: partitions are added later."""
+    """A session may begin without partitions and get them later
+    (``FullFetchContext.updateAndGenerateResponseData``)."""
     cluster = filled(brokers=1)
     (empty,) = incremental(cluster, 0, 0)
     assert (empty.session_id > 0, empty.partitions) == (True, ())
@@ -187,7 +190,7 @@ def test_sessions_off_in_old_releases() -> None:
 
 
 def test_waiting_session_fetch_tells_the_moved_high_watermark() -> None:
-    """A parked incremental fetch that times out tells what changed meanwhile."""
+    """A parked incremental fetch that times out reports the changes meanwhile."""
     cluster = led(brokers=2)
     (full,) = incremental(cluster, 0, 0, FetchPartition(TP, 0), replica_id=1)
     cluster.produce(0, "a")

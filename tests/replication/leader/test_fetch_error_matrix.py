@@ -1,5 +1,5 @@
-"""Every error a fetch may meet, one row each
-(docs/kafka/partitions.md#access, docs/kafka/fetch.md, docs/kafka/fetch-sessions.md)."""
+"""Every error of a fetch, in one row each (docs/kafka/partitions.md#access, docs/kafka/fetch.md,
+docs/kafka/fetch-sessions.md)."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def fetched(cluster: ReplicaCluster, row: Row, **session: Any) -> Any:
 
 
 def prepared(row: Row) -> ReplicaCluster:
-    """Records at 2 to 5; everything is committed."""
+    """Records at offsets 2 to 5, all committed."""
     cluster = led("2.8", 3, (0, 1), topic=row.topic)
     cluster.create((1, 2), ELSEWHERE)
     log = cluster[0].log()
@@ -97,7 +97,7 @@ def prepared(row: Row) -> ReplicaCluster:
 
 @pytest.mark.parametrize("what", MATRIX)
 def test_an_error_is_told_at_once_and_nothing_else(what: str) -> None:
-    """An error answers at once, with -1 for every offset and without records
+    """An error is answered at once, with -1 for every offset and without records
     (docs/kafka/fetch.md#positions)."""
     row = MATRIX[what]
     (answer,) = fetched(prepared(row), row).partitions
@@ -122,7 +122,7 @@ def test_an_error_is_told_at_once_and_nothing_else(what: str) -> None:
 def test_sessions_fail_as_a_whole(
     session_id: int | None, session_epoch: int, error: ErrorCode
 ) -> None:
-    """The error is of the whole response, which has no partitions and session 0
+    """A session error concerns the whole answer, which has no partitions and session 0
     (docs/kafka/fetch-sessions.md)."""
     row = Row(CODE.NONE)
     cluster = prepared(row)
@@ -133,5 +133,6 @@ def test_sessions_fail_as_a_whole(
 
 
 def test_every_error_of_the_matrix_has_a_row() -> None:
-    """6.11 without moves between directories (9) and authorisation (29)."""
+    """The matrix has every error of 6.11 except moves between directories (9) and authorisation
+    (29)."""
     assert {int(row.error) for row in MATRIX.values()} == {1, 3, 6, 35, 56, 74, 75, 76}

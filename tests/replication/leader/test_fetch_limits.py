@@ -35,9 +35,9 @@ def test_limits_cut_at_the_byte(
     each: float,
     sizes: list[float],
 ) -> None:
-    """DP-72, DP-73: a batch cut off at the end counts against both limits; a first batch that
-    would be cut is left out (``LogSegment.read``, ``ReplicaManager.readFromLocalLog``). The
-    limits and sizes here are in batches. That another topic is throttled changes nothing."""
+    """DP-72, DP-73: a batch cut off at the end counts against both limits; a first batch that would
+    be cut is left out (``LogSegment.read``, ``ReplicaManager.readFromLocalLog``). Limits and sizes
+    here are in batches. A throttle of another topic changes nothing."""
     names = [TP, OTHER, TopicPartition("third", 0)]
     cluster = ReplicaCluster(brokers=2)
     for name in names:
@@ -60,7 +60,8 @@ def test_limits_cut_at_the_byte(
 
 
 def test_aborted_transactions_reach_to_the_last_whole_batch() -> None:
-    """A batch cut off tells READ_COMMITTED consumers nothing, and they come back for it."""
+    """The aborted transactions of an answer reach to its last whole batch; consumers refetch the
+    batch cut off."""
     cluster = filled(brokers=1)
     size = len(cluster[0].log().active.stored[0])
     (answer,) = cluster.fetch(0, 0, partition_max_bytes=size + 1, isolation_level=1)
@@ -70,8 +71,8 @@ def test_aborted_transactions_reach_to_the_last_whole_batch() -> None:
 
 @pytest.mark.parametrize("version", ["0.10", "1.1", "2.8", "3.9"])
 def test_followers_drop_what_was_cut_off(version: str) -> None:
-    """The rest is fetched again from the offset behind the last whole batch
-    (``MemoryRecords.batches`` ends before a batch that is not whole)."""
+    """A follower drops a batch that was cut off and refetches it from the end of the last whole
+    batch (``MemoryRecords.batches`` ends before an incomplete batch)."""
     follower = Follower(version)
     follower.next()
     batches = batch_at(0, 3), batch_at(3, 2, epoch=4), PartialBatch(batch_at(5).data[:30])
@@ -88,7 +89,7 @@ def test_followers_drop_what_was_cut_off(version: str) -> None:
 
 @pytest.mark.parametrize("version", ["0.10", "1.1", "2.8", "3.9"])
 def test_everything_arrives_through_narrow_limits(version: str) -> None:
-    """Followers and consumers whose limits cut almost every answer miss nothing."""
+    """Followers and consumers get every record even if their limits cut almost every answer."""
     narrow = {"replica.fetch.max.bytes": 200, "replica.fetch.response.max.bytes": 250}
     with Simulation(
         brokers=2, kafka_version=version, config=narrow, trace=False, seed=3
@@ -113,7 +114,7 @@ def test_everything_arrives_through_narrow_limits(version: str) -> None:
 
 @pytest.mark.parametrize("version", [4, 11, 12])
 def test_the_bytes_of_a_cut_batch_are_sent(version: int) -> None:
-    """They stand behind the whole batches, and the size counts them."""
+    """The bytes of a batch that was cut follow the whole batches and count in the size."""
     whole, cut = batch_at(0), PartialBatch(batch_at(1).data[:21])
     partition = FetchPartitionResponse(TP, ErrorCode.NONE, 2, 2, 0, (whole, cut))
     response = FetchResponse(ErrorCode.NONE, 0, (partition,))
@@ -128,7 +129,7 @@ def test_the_bytes_of_a_cut_batch_are_sent(version: int) -> None:
 
 
 def test_a_partial_batch_holds_no_record() -> None:
-    """It travels between processes, too."""
+    """A partial batch holds no record, also after it was passed between processes."""
     cut = PartialBatch(batch_at(7).data[:5])
     assert (cut.records(), cut.partition_leader_epoch, cut.last_offset) == ([], -1, -1)
     assert type(pickle.loads(pickle.dumps(cut))) is PartialBatch

@@ -1,5 +1,5 @@
-"""Fetch sessions: what is remembered, refused, evicted
-(docs/kafka/fetch-sessions.md, FetchSessionTest)."""
+"""Fetch sessions: their state, refusals and evictions (docs/kafka/fetch-sessions.md,
+FetchSessionTest)."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def test_epoch_after_creation_is_one_and_grows() -> None:
 
 
 def test_epoch_wraps_to_one() -> None:
-    """After 2147483647 comes 1, never 0."""
+    """The epoch after 2147483647 is 1, never 0."""
     assert next_epoch(EPOCH_MAX) == 1
     assert next_epoch(5) == 6
 
@@ -81,7 +81,8 @@ def test_a_session_goes_on_with_epoch_one_after_the_last() -> None:
 
 
 def test_a_session_of_nothing_is_closed_when_it_is_used() -> None:
-    """A full fetch of no partition opens it; what follows is answered without a session."""
+    """A session opened by a full fetch of no partition is closed at the next request, which is
+    answered without a session."""
     sessions = cache()
     session_id = opened(sessions)
     assert session_id > 0
@@ -90,7 +91,8 @@ def test_a_session_of_nothing_is_closed_when_it_is_used() -> None:
 
 
 def test_a_session_of_nothing_may_be_given_partitions() -> None:
-    """It is looked at after it was updated."""
+    """A session opened without partitions stays if the next request adds some, as it is updated
+    before the check."""
     sessions = cache()
     session = sessions.resolve(request(opened(sessions), 1, wanted(A)), NOW)
     assert isinstance(session, FetchSession)
@@ -147,7 +149,7 @@ def test_emptied_session_is_closed() -> None:
 
 
 def test_only_news_is_answered() -> None:
-    """An incremental response names a partition when something about it is new, once."""
+    """An incremental answer names a partition once when it has changed."""
     sessions = cache()
     session = sessions.get(opened(sessions, A))
     assert isinstance(session, FetchSession)
@@ -162,7 +164,8 @@ def test_only_news_is_answered() -> None:
 
 
 def test_what_a_follower_in_step_was_told_is_no_news_later() -> None:
-    """Neither the high watermark nor the log start: both go with the records."""
+    """High watermark and log start sent to a follower in sync are not repeated later: both go with
+    the records."""
     sessions = cache()
     session = sessions.get(opened(sessions, A, privileged=True))
     assert isinstance(session, FetchSession)
@@ -175,7 +178,7 @@ def test_what_a_follower_in_step_was_told_is_no_news_later() -> None:
 
 
 def test_an_idle_partition_that_the_follower_asks_for_anew_is_read() -> None:
-    """With another offset, or another epoch, it may have something to say."""
+    """An idle partition that the follower names with another offset or epoch is read again."""
     sessions = cache()
     session = sessions.get(opened(sessions, A, B, privileged=True))
     assert isinstance(session, FetchSession)
@@ -186,7 +189,7 @@ def test_an_idle_partition_that_the_follower_asks_for_anew_is_read() -> None:
 
 
 def test_diverging_epoch_forces_inclusion() -> None:
-    """DP-85: a diverging epoch is always told."""
+    """DP-85: a diverging epoch is always in the answer."""
     sessions = cache()
     session = sessions.get(opened(sessions, A))
     assert isinstance(session, FetchSession)
@@ -227,7 +230,7 @@ def test_stale_session_makes_room() -> None:
 
 
 def test_least_recently_used_session_goes_first() -> None:
-    """What counts is the last request, not the age."""
+    """The session whose last request is the oldest is evicted first, whatever its age."""
     sessions = cache(2)
     first = opened(sessions, A)
     second = opened(sessions, B, now=NOW + 1)
@@ -260,7 +263,7 @@ def test_consumer_only_takes_old_smaller_sessions() -> None:
 
 
 def test_cached_partition_reads_like_a_fetch_partition() -> None:
-    """Readers take either: every field of a wanted partition is there."""
+    """A cached partition has the fields of a fetch partition, so that readers take either."""
     entry = FetchPartition(A, 5, 1, 100, 7, 6)
     cached = CachedPartition(entry)
     for field in (
@@ -279,7 +282,8 @@ def test_cached_partition_reads_like_a_fetch_partition() -> None:
     [{"diverging_epoch": EpochEndOffset(1, 3)}, {"error": ErrorCode.NOT_LEADER_OR_FOLLOWER}],
 )
 def test_a_mark_that_was_not_taken_is_told_again(not_taken: dict[str, Any]) -> None:
-    """A follower that is told to cut its log, or of an error, takes no high watermark from that."""
+    """A high watermark sent with an error or a diverging epoch is sent again, as the follower did
+    not take it."""
     cached = CachedPartition(*wanted(A))
     fields = {"error": ErrorCode.NONE, "high_watermark": 7, "log_start_offset": 0, **not_taken}
     assert cached.must_respond(FetchPartitionResponse(A, **fields))
@@ -290,7 +294,7 @@ def test_a_mark_that_was_not_taken_is_told_again(not_taken: dict[str, Any]) -> N
 
 @pytest.mark.parametrize("is_privileged", [False, True])
 def test_a_partition_that_is_named_again_is_wanted_anew(is_privileged: bool) -> None:
-    """Everything that the request says of it takes the place of what was said before."""
+    """A partition that a request names again takes all its fields from that request."""
     sessions = cache()
     session_id = opened(sessions, A, B, privileged=is_privileged)
     session = sessions.get(session_id)
@@ -309,7 +313,7 @@ def test_a_partition_that_is_named_again_is_wanted_anew(is_privileged: bool) -> 
 
 
 def test_the_size_of_a_session_is_that_of_its_partitions() -> None:
-    """It decides who is pushed out: of small sessions first."""
+    """The size of a session is its number of partitions: smaller sessions are evicted first."""
     sessions = cache()
     session_id = opened(sessions, A, B)
     sessions.resolve(request(session_id, 1, add=wanted(C)), NOW)
@@ -319,7 +323,7 @@ def test_the_size_of_a_session_is_that_of_its_partitions() -> None:
 
 
 def test_a_full_cache_gives_up_the_smallest_of_those_that_may_go() -> None:
-    """Those of consumers, for a follower."""
+    """A follower's session evicts the smallest session of a consumer from a full cache."""
     sessions = cache(3)
     large = opened(sessions, A, B, C)
     small = opened(sessions, A)

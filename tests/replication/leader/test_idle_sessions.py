@@ -1,4 +1,4 @@
-"""Partitions that idle in a follower's session cost nothing and miss nothing
+"""Idle partitions in a follower's session cost nothing and miss nothing
 (docs/kafka/fetch-sessions.md)."""
 
 from __future__ import annotations
@@ -85,7 +85,8 @@ def test_append_wakes_one_partition() -> None:
 
 
 def test_a_request_to_two_partitions_answers_with_both() -> None:
-    """``ReplicaManager.appendRecords``: a fetch that waits is tried when all is appended."""
+    """A waiting fetch is tried when all partitions of the produce request are appended
+    (``ReplicaManager.appendRecords``)."""
     session = Session()
     answers = session.fetch()
     entries = tuple(ProducePartition(TPS[n], encode("a")) for n in (3, 1))
@@ -96,7 +97,8 @@ def test_a_request_to_two_partitions_answers_with_both() -> None:
 
 
 def test_moved_high_watermark_is_told_once() -> None:
-    """A high watermark that moved is told with the next answer, then the partition idles again."""
+    """A moved high watermark is sent with the next answer, after which the partition is idle
+    again."""
     session = Session()
     session.cluster.produce(0, "a", tp=TPS[2])
     session.fetch(max_wait_ms=0)
@@ -109,7 +111,7 @@ def test_moved_high_watermark_is_told_once() -> None:
 
 
 def test_idle_follower_stays_caught_up() -> None:
-    """Each fetch of the session counts for its idle partitions: they were caught up then."""
+    """Each fetch of a session marks the follower as caught up in its idle partitions."""
     session = Session()
     session.cluster.clock.advance(7000)
     session.fetch(max_wait_ms=0)
@@ -122,7 +124,8 @@ def test_idle_follower_stays_caught_up() -> None:
 
 
 def test_a_follower_that_is_woken_was_caught_up_at_its_last_fetch() -> None:
-    """The lag of one that falls silent then counts from there, not from when it fell idle."""
+    """The lag of a follower that falls silent counts from its last fetch, not from when the
+    partition became idle."""
     session = Session()
     session.cluster.clock.advance(7000)
     session.fetch(max_wait_ms=0)
@@ -134,7 +137,7 @@ def test_a_follower_that_is_woken_was_caught_up_at_its_last_fetch() -> None:
 
 
 def test_a_session_that_was_left_says_nothing_of_its_follower() -> None:
-    """The follower has forgotten it and has another one by now: what it did there counts."""
+    """A session that its follower has replaced no longer says that the follower is caught up."""
     session = Session()
     left = session.leader_session
     session.cluster.clock.advance(7000)
@@ -158,7 +161,8 @@ def test_idle_follower_is_not_shrunk_by_time_alone() -> None:
 
 
 def test_a_follower_outside_the_isr_is_looked_at_with_each_fetch() -> None:
-    """It may join with any of them, as soon as no other change is under way."""
+    """Each fetch checks a follower outside the ISR, which may join as soon as no other change is
+    under way."""
     session = Session()
     partition = session.manager.hosted.partition(TP)
     partition.isr = partition.maximal_isr = (0,)
@@ -173,7 +177,7 @@ def test_a_follower_outside_the_isr_is_looked_at_with_each_fetch() -> None:
 
 
 def test_log_start_is_told() -> None:
-    """A log start raised by DeleteRecords wakes the partition and is told."""
+    """A log start raised by DeleteRecords wakes the partition and is sent."""
     session = Session()
     session.cluster.produce(0, "a")
     session.fetch(max_wait_ms=0)
@@ -193,7 +197,7 @@ def test_log_start_is_told() -> None:
 
 
 def with_a_record_copied(session: Session, tp: TopicPartition) -> None:
-    """All partitions are idle again."""
+    """Copy a record of a partition, after which all partitions are idle again."""
     session.cluster.produce(0, "a", tp=tp)
     session.offsets[tp] = 1
     session.fetch(tp, max_wait_ms=0)
@@ -209,7 +213,8 @@ def raise_log_start(session: Session, tp: TopicPartition) -> None:
 
 
 def test_a_fetch_that_waits_tells_the_log_start_when_its_time_is_up() -> None:
-    """Though each read looks closely, as it does while anything is throttled."""
+    """A fetch reports a raised log start at its timeout, even if each read is thorough, as under a
+    throttle."""
     session = Session()
     with_a_record_copied(session, TPS[2])
     session.manager.quotas.leader.throttle("other", None)
@@ -221,7 +226,7 @@ def test_a_fetch_that_waits_tells_the_log_start_when_its_time_is_up() -> None:
 
 
 def test_answers_within_a_session_count_for_the_throttle() -> None:
-    """Whether the fetch had to wait for what it is told, or not."""
+    """Answers within a session count for the throttle, whether the fetch had to wait or not."""
     session = Session()
     quota = session.manager.quotas.leader
     quota.throttle("t", None)
@@ -238,7 +243,7 @@ def test_answers_within_a_session_count_for_the_throttle() -> None:
 
 
 def test_a_timer_of_a_fetch_that_was_answered_tells_no_one() -> None:
-    """What is new then waits for the next fetch."""
+    """The timer of an answered fetch has no effect: later news waits for the next fetch."""
     session = Session()
     with_a_record_copied(session, TPS[2])
     answers = session.fetch()
@@ -253,7 +258,7 @@ def test_a_timer_of_a_fetch_that_was_answered_tells_no_one() -> None:
 
 @pytest.mark.parametrize("leader", [0, 1])
 def test_role_changes_wake(leader: int) -> None:
-    """An election answers the waiting session if its epoch or the leader is wrong now; else the
+    """An election answers the waiting session if its epoch or leader is wrong now; otherwise the
     next record does."""
     session = Session()
     for tp in TPS:
@@ -292,7 +297,7 @@ def test_served_in_the_order_of_the_session() -> None:
 
 
 def test_news_of_a_forgotten_partition_are_not_answered() -> None:
-    """Neither what came before it was forgotten, nor what comes later."""
+    """Changes of a forgotten partition are not sent, neither earlier nor later ones."""
     session = Session()
     session.cluster.produce(0, "a", tp=TPS[3])
     session.leader_session.update((), (TPS[3], TPS[2]))
@@ -305,7 +310,7 @@ def test_news_of_a_forgotten_partition_are_not_answered() -> None:
 
 
 def test_forgotten_and_closed_sessions_let_go() -> None:
-    """A partition forgotten, or whose session is replaced, is watched by nobody any more."""
+    """A partition that was forgotten, or whose session was replaced, is no longer watched."""
     session = Session()
     assert len(session.manager.hosted.partition(TP).fetch_entries) == 1
     session.leader_session.update((), (TP,))
@@ -315,7 +320,7 @@ def test_forgotten_and_closed_sessions_let_go() -> None:
 
 
 def test_idle_fetch_reads_nothing() -> None:
-    """An idle fetch looks at no partition, however many the session has."""
+    """An idle fetch examines no partition, however many the session has."""
     session = Session()
     looked: list[Any] = []
     manager = session.manager

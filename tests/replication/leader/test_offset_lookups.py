@@ -63,7 +63,7 @@ def ended(
 
 
 def test_empty_log_and_unknown_topic() -> None:
-    """DP-88: an empty log answers 0 for both ends; an unknown topic 3 and offset -1."""
+    """DP-88: an empty log answers 0 for both ends; an unknown topic is error 3 with offset -1."""
     cluster = led()
     assert listed(cluster, LATEST).offset == 0
     assert listed(cluster, EARLIEST).offset == 0
@@ -72,7 +72,8 @@ def test_empty_log_and_unknown_topic() -> None:
 
 
 def test_who_sees_which_end() -> None:
-    """DP-8: three records of an open transaction, HW 1: latest is 3, 1 and 0 by reader."""
+    """DP-8: with three records of an open transaction and HW 1 the latest offset is 3, 1 or 0, by
+    reader."""
     cluster = led()
     append(
         cluster,
@@ -100,7 +101,7 @@ def test_who_sees_which_end() -> None:
 
 
 def test_latest_carries_the_current_epoch() -> None:
-    """DP-6: the latest offset comes with the current epoch though nothing was written in it."""
+    """DP-6: the latest offset has the current epoch even if no record was written in it."""
     cluster = led()
     cluster.produce(0, "a")
     cluster.elect(0)
@@ -122,7 +123,8 @@ def test_earliest_carries_the_epoch_of_the_log_start() -> None:
 
 
 def test_by_time() -> None:
-    """DP-90, DP-130: the first record at or after a time; beyond the last nothing, no error."""
+    """DP-90, DP-130: a timestamp finds the first record at or after it; beyond the last record
+    none, without an error."""
     cluster = led(brokers=1)
     for timestamp in range(0, 100, 10):
         append(cluster, "x", timestamp=timestamp)
@@ -136,7 +138,8 @@ def test_by_time() -> None:
 
 @pytest.mark.parametrize("timestamp", [5, MAXIMUM])
 def test_a_batch_that_cannot_be_read_is_corrupt(timestamp: int) -> None:
-    """A log may hold nonsense of former times: the look-up answers an error for its partition."""
+    """A batch that cannot be read, as in an old log, makes the look-up answer an error for its
+    partition."""
     cluster = led("3.9", brokers=1)
     append(cluster, "a", timestamp=2)
     bad = encode("x" * 30, timestamp=9)
@@ -148,7 +151,7 @@ def test_a_batch_that_cannot_be_read_is_corrupt(timestamp: int) -> None:
 
 
 def test_by_time_stays_below_the_bound() -> None:
-    """A hit at or above what the reader may see counts as no hit; a follower sees it."""
+    """A record at or above the reader's bound is not found by time, except by a follower."""
     cluster = led()
     append(cluster, "a", timestamp=10)
     append(cluster, "b", timestamp=20)
@@ -158,9 +161,9 @@ def test_by_time_stays_below_the_bound() -> None:
 
 
 def test_maximum_timestamp() -> None:
-    """Since 3.0 timestamp -3 finds the record of the greatest time, the first such.
+    """Since 3.0 timestamp -3 finds the first record with the greatest timestamp.
 
-    Before it is a time as any other: the first record is at or after it.
+    Before, -3 is an ordinary timestamp: the first record is at or after it.
     """
     for version, offset in (("3.9", 1), ("2.8", 0)):
         cluster = led(version, brokers=1)
@@ -187,7 +190,8 @@ def test_maximum_timestamp() -> None:
 def test_special_times_belong_to_versions(
     kafka_version: str, timestamp: int, api_version: int, expected: tuple[ErrorCode, int]
 ) -> None:
-    """3.9 refuses a time below -2 that the request's version does not know; 2.8 looks it up."""
+    """3.9 refuses a timestamp below -2 that the request's version does not define; 2.8 looks it
+    up."""
     cluster = led(kafka_version, brokers=1)
     append(cluster, "a", timestamp=10)
     append(cluster, "b", timestamp=30)
@@ -204,7 +208,7 @@ def test_special_times_belong_to_versions(
 
 @pytest.mark.parametrize(("is_special", "expected"), [(False, -1), (True, 0)])
 def test_the_first_local_offset_needs_no_record(is_special: bool, expected: int) -> None:
-    """-4 is where the log starts (KIP-405); before, a time like others, that no record has."""
+    """Timestamp -4 is the log start (KIP-405); before, an ordinary timestamp that no record has."""
     cluster = led("2.8", brokers=1, flags={"earliest_local_lookup": is_special})
     request = ListOffsetsRequest(-1, (ListOffsetsPartition(TP, -4),))
     (answer,) = cluster[0].manager.offsets.list_offsets(request, INTERNAL_CONTEXT).partitions
@@ -212,7 +216,7 @@ def test_the_first_local_offset_needs_no_record(is_special: bool, expected: int)
 
 
 def test_repeated_partition() -> None:
-    """The same partition twice in a request is INVALID_REQUEST for it; others are answered."""
+    """A partition named twice in a request is INVALID_REQUEST; others are answered."""
     cluster = led()
     cluster.create((0,), OTHER)
     entries = tuple(ListOffsetsPartition(tp, LATEST) for tp in (TP, OTHER, TP))
@@ -251,7 +255,8 @@ def test_epochs_are_checked() -> None:
 
 
 def test_offset_not_available_after_an_election() -> None:
-    """DP-7: with HW behind the epoch's start clients get 78, followers an answer; then it heals."""
+    """DP-7: with the HW below the epoch's start clients get 78 and followers an answer, until the
+    HW moves."""
     cluster = led()
     append(cluster, "a", timestamp=10)
     append(cluster, "b", timestamp=20)
@@ -267,7 +272,8 @@ def test_offset_not_available_after_an_election() -> None:
 
 
 def test_legacy_offsets() -> None:
-    """DP-90: v0 answers a list of offsets, newest first, bounded for consumers."""
+    """DP-90: v0 answers a list of offsets, newest first, bounded by the high watermark for
+    consumers."""
     cluster = led()
     cluster.produce(0, *"abc")
     legacy = cluster[0].manager.offsets.legacy_offsets
@@ -286,7 +292,8 @@ def test_legacy_offsets() -> None:
 
 
 def test_epoch_ends() -> None:
-    """DP-96: ends of epochs 0, 2, 4; the future is undefined; a skipped one is the one below."""
+    """DP-96: epochs 0, 2 and 4 have ends; a future epoch has none; a skipped one has the end of the
+    one below."""
     cluster = led(brokers=1)
     for _ in range(3):
         cluster.produce(0, "x")
@@ -298,14 +305,15 @@ def test_epoch_ends() -> None:
 
 
 def test_epoch_errors() -> None:
-    """DP-99: not the leader 6, unknown 3."""
+    """DP-99: a broker that is not the leader answers 6; an unknown partition is 3."""
     cluster = led()
     assert ended(cluster, 0, broker=1).error is ErrorCode.NOT_LEADER_OR_FOLLOWER
     assert ended(cluster, 0, tp=NOWHERE).error is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 
 
 def test_old_leaders_answer_an_offset_alone() -> None:
-    """KIP-101: only an offset; none for an epoch in the future or before the history."""
+    """KIP-101: old leaders answer an offset only, and none for an epoch in the future or before the
+    history."""
     cluster = led("1.1", brokers=1)
     cluster.elect(0)
     cluster.elect(0)

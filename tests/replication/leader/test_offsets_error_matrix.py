@@ -103,11 +103,11 @@ SITUATIONS: dict[str, tuple[Callable[[ReplicaCluster], None], TopicPartition, in
         (asked, situation)
         for asked in ASKED
         for situation, (_, _, epoch, _) in SITUATIONS.items()
-        if epoch < 0 or asked != "DeleteRecords"  # whose requests name no epoch
+        if epoch < 0 or asked != "DeleteRecords"  # DeleteRecords requests name no epoch
     ],
 )
 def test_who_cannot_answer_says_why(asked: str, situation: str) -> None:
-    """The same errors everywhere, with -1 for what would be the answer
+    """Every request gets the same errors, with -1 in place of the answer
     (docs/kafka/offsets-and-epochs.md, docs/kafka/partitions.md)."""
     prepare, tp, epoch, error = SITUATIONS[situation]
     cluster = led("2.8", 3, (0, 1))
@@ -123,7 +123,7 @@ def test_who_cannot_answer_says_why(asked: str, situation: str) -> None:
 def test_times_need_a_format_that_has_them(
     message_format: str, api_version: int, error: ErrorCode
 ) -> None:
-    """Format v0 has no timestamps to search; both ends are known all the same
+    """Format v0 has no timestamps to search; both ends of the log are known nevertheless
     (docs/kafka/offsets-and-epochs.md#listoffsets)."""
     cluster = led("2.8", 1, topic={"message.format.version": message_format})
     assert listed(cluster, TP, -1, 5, api_version).error is error
@@ -131,7 +131,8 @@ def test_times_need_a_format_that_has_them(
 
 
 def test_version_0_lists_what_it_was_asked_for() -> None:
-    """DP-90: up to so many segment starts, newest first; exempt from the format's lack of times."""
+    """DP-90: v0 answers up to the requested number of segment starts, newest first, even in a
+    format without times."""
     cluster = led("2.8", 1, topic={"segment.bytes": "100", "message.format.version": "0.9.0"})
     log = cluster[0].log()
     for value in "abc":

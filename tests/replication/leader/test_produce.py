@@ -30,7 +30,7 @@ def version(api_version: int, client_id: str = "c") -> RequestContext:
 
 @pytest.mark.parametrize("acks", [2, 3, -2])
 def test_invalid_acks(acks: int) -> None:
-    """DP-31: acks outside -1, 0, 1 is INVALID_REQUIRED_ACKS, nothing is appended."""
+    """DP-31: acks outside -1, 0 and 1 are INVALID_REQUIRED_ACKS, and nothing is appended."""
     cluster = led()
     answer = send(cluster, encode("a"), acks=acks)
     assert answer.error is ErrorCode.INVALID_REQUIRED_ACKS
@@ -39,7 +39,7 @@ def test_invalid_acks(acks: int) -> None:
 
 
 def test_unknown_foreign_and_followed_partitions() -> None:
-    """DP-122: unknown everywhere 3; hosted by others 6; followed here 6."""
+    """DP-122: a partition unknown everywhere is 3; one hosted or led by others is 6."""
     cluster = led(brokers=3)
     cluster.create((1, 2), OTHER)
     assert send(cluster, encode("a"), tp=UNKNOWN).error is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
@@ -48,7 +48,8 @@ def test_unknown_foreign_and_followed_partitions() -> None:
 
 
 def test_metadata_must_know_the_partition() -> None:
-    """A client's produce for a partition the metadata cache lacks is error 3, though hosted."""
+    """A partition that the metadata cache lacks is error 3 to a client's produce, even if
+    hosted."""
     cluster = ReplicaCluster("2.8", 1)
     cluster.replicas[TP] = (0,)
     from fakekafka.protocol.values import LeaderAndIsr
@@ -72,12 +73,12 @@ def test_metadata_must_know_the_partition() -> None:
     ],
 )
 def test_what_a_request_may_carry(records: Any, api_version: int, error: ErrorCode) -> None:
-    """DP-122: from v3 exactly one v2 batch; zstd only from v7."""
+    """DP-122: a request has exactly one v2 batch from v3 on, and zstd only from v7 on."""
     assert send(led(), records, context=version(api_version)).error is error
 
 
 def test_internal_topics_are_closed_to_clients() -> None:
-    """Clients may not write internal topics, unless as __admin_client; coordinators may."""
+    """Clients other than __admin_client may not write to internal topics; coordinators may."""
     cluster = led(brokers=1)
     internal = TopicPartition("__consumer_offsets", 0)
     cluster.create((0,), internal)
@@ -103,7 +104,7 @@ def test_not_enough_replicas() -> None:
 def test_a_minimum_above_the_replication_factor_counts_as_the_factor(
     version: str, counts: int
 ) -> None:
-    """Since 3.7 min.insync.replicas above the replicas can be met (KAFKA-15583)."""
+    """Since 3.7 min.insync.replicas is capped at the number of replicas (KAFKA-15583)."""
     cluster = led(version, topic={"min.insync.replicas": "3"})
     partition = cluster[0].partition()
     assert partition.min_isr == counts
@@ -144,7 +145,7 @@ def test_who_is_about_to_join_does_not_admit_a_produce() -> None:
 
 @pytest.mark.parametrize("names", [(TP,), (TP, OTHER)])
 def test_who_is_about_to_join_acknowledges_a_produce(names: tuple[TopicPartition, ...]) -> None:
-    """After the append the maximal ISR counts, in one partition as in several
+    """After the append the maximal ISR counts, with one partition as with several
     (docs/kafka/produce.md#acknowledgement)."""
     cluster = expanding()
     answers: list[ProducePartitionResponse] = []
@@ -163,7 +164,8 @@ def test_who_is_about_to_join_acknowledges_a_produce(names: tuple[TopicPartition
 
 
 def test_not_enough_replicas_after_append() -> None:
-    """An ISR that shrinks below the minimum while the produce waits: error 20, record stays."""
+    """If the ISR shrinks below the minimum while the produce waits, the answer is 20 and the record
+    stays."""
     cluster = led(topic={"min.insync.replicas": "2"})
     answers = cluster.produce_async(0, "a")
     cluster.clock.advance(29999)
@@ -175,7 +177,8 @@ def test_not_enough_replicas_after_append() -> None:
 
 
 def waiting(version: str) -> tuple[ReplicaCluster, list[str]]:
-    """A consumer's fetch and a produce wait for the same record; who is answered is noted."""
+    """Let a consumer's fetch and a produce wait for the same record; note the order of the
+    answers."""
     cluster = led(version)
     answered: list[str] = []
     wanted = FetchRequest(-1, 1000, 1, 1 << 20, (FetchPartition(TP, 0, 0, 1 << 20, -1),))
@@ -193,7 +196,8 @@ def waiting(version: str) -> tuple[ReplicaCluster, list[str]]:
 
 @pytest.mark.parametrize("version", JUDGED_VERSIONS)
 def test_a_moved_high_watermark_answers_fetches_before_produces(version: str) -> None:
-    """Of what waits for a follower (``Partition.tryCompleteDelayedRequests``)."""
+    """A moved high watermark completes fetches before produces
+    (``Partition.tryCompleteDelayedRequests``)."""
     cluster, answered = waiting(version)
     cluster.fetch(0, 1, replica_id=1)
     assert answered == ["fetch", "produce"]
@@ -203,12 +207,12 @@ def test_a_moved_high_watermark_answers_fetches_before_produces(version: str) ->
     ("version", "first"), [("0.10", "fetch"), ("1.1", "fetch"), ("2.8", "produce")]
 )
 def test_an_append_that_moves_it_answers_produces_first_since_2_7(version: str, first: str) -> None:
-    """KAFKA-8334: the completions were put behind the append, in another order."""
+    """KAFKA-8334: since 2.7 the completions follow the append, produces first."""
     cluster, answered = waiting(version)
     partition = cluster[0].partition()
     partition.isr = partition.maximal_isr = (0,)
     for replica in partition.remote_replicas:
-        replica.last_caught_up_time_ms = 0  # nothing waits for one that may join soon
+        replica.last_caught_up_time_ms = 0  # no operation waits for a replica that may join soon
     assert send(cluster, encode("b"), acks=1).error is ErrorCode.NONE
     assert sorted(answered) == ["fetch", "produce"]
     assert answered[0] == first
@@ -241,7 +245,7 @@ def test_acks_all_waits_for_the_isr() -> None:
 
 
 def test_single_replica_is_acknowledged_at_once() -> None:
-    """With one replica acks=all completes within the request."""
+    """acks=all with a single replica completes within the request."""
     cluster = led(brokers=1)
     assert cluster.produce_async(0, "a")[0].error is ErrorCode.NONE
     assert cluster[0].high_watermark() == 1
@@ -250,7 +254,7 @@ def test_single_replica_is_acknowledged_at_once() -> None:
 def test_timeout() -> None:
     """A produce not acknowledged in time is REQUEST_TIMED_OUT; the record stays.
 
-    ``DelayedProduce`` changes the error only: the offset that the record has is told.
+    ``DelayedProduce`` changes the error only: the answer still has the record's offset.
     """
     cluster = led()
     answers = cluster.produce_async(0, "a", timeout_ms=100)
@@ -271,7 +275,8 @@ def test_lost_leadership_answers_the_waiting() -> None:
 
 
 def test_good_partitions_of_a_request_are_appended() -> None:
-    """Errors are per partition; the answer keeps the order and waits for the good ones only."""
+    """Errors are per partition; the answer keeps the request's order and waits only for partitions
+    without an error."""
     cluster = led()
     cluster.create((0, 1), OTHER)
     answers: list[Any] = []
@@ -299,7 +304,7 @@ def test_good_partitions_of_a_request_are_appended() -> None:
 
 
 def test_sequence_error_carries_the_log_start() -> None:
-    """DP-36: a sequence error carries LSTART and base offset -1."""
+    """DP-36: a sequence error carries the log start offset and base offset -1."""
     cluster = led(brokers=1)
     first = encode("a", producer_id=7, producer_epoch=0, base_sequence=0)
     gap = encode("b", producer_id=7, producer_epoch=0, base_sequence=9)
@@ -321,7 +326,8 @@ def test_duplicate_answers_its_first_offset() -> None:
 
 @pytest.mark.parametrize(("version", "days"), [("1.1", 7), ("2.8", 7), ("3.9", 1)])
 def test_silent_producers_are_forgotten(version: str, days: int) -> None:
-    """DP-119: transactional.id.expiration.ms says when, since 3.4 producer.id.expiration.ms."""
+    """DP-119: a silent producer is forgotten after transactional.id.expiration.ms, since 3.4
+    producer.id.expiration.ms."""
     cluster = led(version, brokers=1)
     send(cluster, encode("a", producer_id=7, producer_epoch=0, base_sequence=0))
     repeated = encode("a", producer_id=7, producer_epoch=0, base_sequence=0)
@@ -344,7 +350,7 @@ def test_corrupt_batch() -> None:
 
 
 def test_too_large_batch() -> None:
-    """DP-132: a batch above max.message.bytes is MESSAGE_TOO_LARGE, whatever acks says."""
+    """DP-132: a batch above max.message.bytes is MESSAGE_TOO_LARGE for any acks."""
     cluster = led(brokers=1, topic={"max.message.bytes": "100"})
     for acks in (0, 1, -1):
         answer = send(cluster, encode("x" * 200), acks=acks)
@@ -352,7 +358,7 @@ def test_too_large_batch() -> None:
 
 
 def test_config_change_takes_effect_without_an_election() -> None:
-    """A changed min.insync.replicas is in force with the next produce."""
+    """A changed min.insync.replicas applies from the next produce on, without an election."""
     cluster = led(isr=(0,))
     assert send(cluster, encode("a"), acks=-1).error is ErrorCode.NONE
     cluster.topic_overrides["min.insync.replicas"] = "2"
@@ -361,7 +367,7 @@ def test_config_change_takes_effect_without_an_election() -> None:
 
 
 def test_log_append_time() -> None:
-    """The answer tells the append time only on a LogAppendTime topic."""
+    """The answer has the append time only for a LogAppendTime topic."""
     cluster = led(brokers=1, topic={"message.timestamp.type": "LogAppendTime"})
     assert send(cluster, encode("a")).log_append_time_ms == cluster.clock.now_ms
     assert send(led(brokers=1), encode("a")).log_append_time_ms == -1

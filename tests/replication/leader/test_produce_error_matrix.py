@@ -1,5 +1,5 @@
-"""Every error a produce request may meet, one row each
-(docs/kafka/produce.md, docs/kafka/log.md#validation, docs/kafka/producer-state.md#checks)."""
+"""Every error of a produce request, in one row each (docs/kafka/produce.md,
+docs/kafka/log.md#validation, docs/kafka/producer-state.md#checks)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ GOOD = TopicPartition("good", 0)
 INTERNAL = TopicPartition("__consumer_offsets", 0)
 NOWHERE = TopicPartition("nowhere", 0)
 DELETED = 2
-"""Log start of the partition under test, so that 0, -1 and the real one can be told apart."""
+"""Log start of the partition under test, which tells apart 0, -1 and the actual log start."""
 
 CODE = ErrorCode
 
@@ -40,7 +40,7 @@ VALID = records(Record(0, START_MS, b"k", b"v"))
 
 
 def fill(cluster: ReplicaCluster) -> None:
-    """Two deleted records, then what producer 7 wrote."""
+    """Write two records that are then deleted, and the records of producer 7."""
     log = cluster[0].log()
     now_ms = cluster.clock.now_ms
     for _ in range(DELETED):
@@ -51,12 +51,12 @@ def fill(cluster: ReplicaCluster) -> None:
 
 
 def known_producer(cluster: ReplicaCluster) -> None:
-    """Producer 7 wrote sequence 0 in epoch 3."""
+    """Let producer 7 write sequence 0 in epoch 3."""
     append_as_leader(cluster[0].log(), idempotent(0, 3), 0, cluster.clock.now_ms)
 
 
 def open_transaction(cluster: ReplicaCluster) -> None:
-    """Producer 7 has a transaction open."""
+    """Let producer 7 open a transaction."""
     batch = idempotent(0, is_transactional=True)
     append_as_leader(cluster[0].log(), batch, 0, cluster.clock.now_ms)
 
@@ -166,7 +166,7 @@ MATRIX = {
 
 
 def send(cluster: ReplicaCluster, row: Row) -> list[Any]:
-    """The answers for the partition under test and for a good one of the same request."""
+    """Return the answers for the partition under test and a valid partition of the same request."""
     answers: list[Any] = []
     cluster[0].manager.produce.append_records(
         ProduceRequest(
@@ -189,8 +189,8 @@ def prepared(row: Row) -> ReplicaCluster:
 
 @pytest.mark.parametrize("what", MATRIX)
 def test_an_error_is_told_and_nothing_appended(what: str) -> None:
-    """Code, base offset -1, append time -1, the log start or -1; the log is as it was
-    (docs/kafka/produce.md#answers)."""
+    """An error has its code, base offset -1, append time -1 and the log start or -1, and leaves the
+    log unchanged (docs/kafka/produce.md#answers)."""
     row = MATRIX[what]
     cluster = prepared(row)
     partition = cluster[0].manager.hosted.partition(TP)  # None where the disk has failed
@@ -207,13 +207,14 @@ def test_an_error_is_told_and_nothing_appended(what: str) -> None:
 
 
 def test_every_error_of_the_matrix_has_a_row() -> None:
-    """5.5 without what concerns waiting produces (7, 20) and authorisation (29, 53)."""
+    """The matrix has every error of 5.5 except those of waiting produces (7, 20) and authorisation
+    (29, 53)."""
     codes = {2, 3, 6, 10, 17, 18, 19, 21, 32, 43, 45, 47, 48, 56, 59, 76, 87}
     assert {int(row.error) for row in MATRIX.values()} == codes
 
 
 def test_a_torn_batch_behind_a_whole_one_is_trimmed() -> None:
-    """What is cut off at the end is left out silently, whatever the version
+    """A batch cut off at the end is left out without an error, in every version
     (docs/kafka/log.md#validation)."""
     cluster = prepared(MATRIX["no batch"])
     for torn in (encode("b")[:-1], encode("b")[:20], encode("b")[:17], b"\0\0\0"):
@@ -237,7 +238,8 @@ def test_a_torn_batch_behind_a_whole_one_is_trimmed() -> None:
 def test_what_is_checked_before_the_acks_is_told_first(
     tp: TopicPartition, data: bytes | None, api_version: int, error: ErrorCode
 ) -> None:
-    """5.1 rows 4 to 6 come before row 7, for each partition alone; rows 8 to 12 after it."""
+    """5.1 rows 4 to 6 are checked before row 7 in each partition separately, and rows 8 to 12 after
+    it."""
     cluster = prepared(MATRIX["no batch"])
     before = cluster[0].log().log_end_offset
     answer, good = send(cluster, Row(error, -1, data, acks=3, tp=tp, api_version=api_version))

@@ -37,7 +37,8 @@ FRESHER = ReplicaView(3, "b", 9, 10)
     ],
 )
 def test_rack_aware(rack: str, views: Any, chosen: Any) -> None:
-    """Nearest by rack, the leader first, then the greatest end, then the freshest."""
+    """The rack-aware selector prefers the client's rack, there the leader, then the greatest log
+    end, then the latest catch-up."""
     assert RackAwareReplicaSelector().select(rack, LEADER, views) == chosen
 
 
@@ -56,7 +57,8 @@ def test_unknown_class_fails_the_start() -> None:
 
 
 def preferred(offset: int, *racks: tuple[int, str | None]) -> int:
-    """Where leader 0 sends a client in rack b; live are the brokers that are named."""
+    """Return the replica to which leader 0 sends a client in rack b while the given brokers are
+    live."""
     cluster = led("3.9", brokers=3)
     cluster.produce(0, *"abc")
     cluster.replicate(1, 2)
@@ -71,7 +73,7 @@ def preferred(offset: int, *racks: tuple[int, str | None]) -> int:
 
 
 def test_a_dead_replica_is_not_preferred() -> None:
-    """Whatever its rack was (DP-45)."""
+    """DP-45: a dead replica is not preferred, whatever its rack."""
     assert preferred(0, (0, "a"), (1, "b")) == 1
     assert preferred(0, (0, "a"), (2, "b")) == 2
     assert preferred(0, (0, "a"), (1, "c")) == -1
@@ -79,7 +81,8 @@ def test_a_dead_replica_is_not_preferred() -> None:
 
 
 def test_a_replica_without_the_offset_is_not_preferred() -> None:
-    """It need not have the record, but must have come as far."""
+    """A replica below the fetch offset is not preferred; one exactly at it, without the record,
+    is."""
     assert preferred(3, (0, "a"), (1, "b"), (2, "c")) == 1
     assert preferred(4, (0, "a"), (1, "b"), (2, "c")) == -1
     assert preferred(4, (0, "a"), (1, "b"), (2, "b")) == 2

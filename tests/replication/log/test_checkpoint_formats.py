@@ -17,7 +17,7 @@ from fakekafka.replication.log.checkpoint_formats import (
 
 
 def test_offsets_round_trip() -> None:
-    """DP-106: many lines come back as they were written."""
+    """DP-106: many lines are read back as they were written."""
     offsets = {TopicPartition(f"topic.{n % 7}", n): n * n for n in range(500)}
     assert parse_offsets(format_offsets(offsets)) == offsets
 
@@ -56,7 +56,7 @@ def test_topic_ids_are_written_as_uuids() -> None:
 
 
 def test_properties_skip_comments() -> None:
-    """meta.properties is key=value with comments."""
+    """meta.properties has key=value lines, and comments that are skipped."""
     assert parse_properties("#\n#date\nbroker.id=3\nversion=0\n") == {
         "broker.id": "3",
         "version": "0",

@@ -12,7 +12,8 @@ from fakekafka.tests.support.logs import Tools
 
 
 def of_one_key(tools: type[Tools], count: int, **overrides: Any) -> Any:
-    """One record of one key per segment, the last of which is closed; nothing is replicated."""
+    """A log of records of one key, one per segment, the last segment closed; no record is
+    replicated."""
     log = tools.log(cleanup_policy="compact", segment_bytes=100, **overrides)
     for number in range(count):
         put(log, tools, ("k", str(number)))
@@ -31,7 +32,8 @@ def left(log: Any) -> list[int]:
 def test_what_is_not_replicated_is_left_alone(
     tools: type[Tools], high_watermark: int, kept: list[int]
 ) -> None:
-    """Another leader might never have had it: no record makes way for one that may be lost."""
+    """A record is not removed for a later one that is not replicated, as another leader may lack
+    that one."""
     log = of_one_key(tools, 4)
     log.update_high_watermark(high_watermark)
     assert first_uncleanable_offset(log, tools.now_ms) == high_watermark
@@ -41,7 +43,7 @@ def test_what_is_not_replicated_is_left_alone(
 
 @pytest.mark.parametrize("first", [0, 1, 2])
 def test_what_is_undecided_is_left_alone(tools: type[Tools], first: int) -> None:
-    """From the first record of the oldest open transaction on, although all is replicated."""
+    """Records from the oldest open transaction on are not compacted, even if all are replicated."""
     log = tools.log(cleanup_policy="compact", segment_bytes=100)
     for number in range(first):
         put(log, tools, ("k", str(number)))
@@ -57,7 +59,8 @@ def test_what_is_undecided_is_left_alone(tools: type[Tools], first: int) -> None
 
 
 def test_a_transaction_is_open_until_its_marker_is_replicated(tools: type[Tools]) -> None:
-    """The high watermark alone would let compaction go on to the marker."""
+    """Below the high watermark compaction also stops at a transaction whose marker is not
+    replicated."""
     log = tools.log(cleanup_policy="compact", segment_bytes=100)
     put(log, tools, ("k", "0"))
     header = {"producer_id": 1, "producer_epoch": 0, "base_sequence": 0}
@@ -71,7 +74,7 @@ def test_a_transaction_is_open_until_its_marker_is_replicated(tools: type[Tools]
 
 
 def test_a_record_as_old_as_the_lag_may_go(tools: type[Tools]) -> None:
-    """Only what is younger than ``min.compaction.lag.ms`` is protected."""
+    """Only records younger than ``min.compaction.lag.ms`` are protected."""
     log = of_one_key(tools, 2, min_compaction_lag_ms=1000)
     log.update_high_watermark(2)
     assert compact(log, tools.now_ms + 999, force=True) is None
@@ -83,7 +86,8 @@ def test_a_record_as_old_as_the_lag_may_go(tools: type[Tools]) -> None:
 def test_the_ratio_itself_is_not_dirty_enough(
     tools: type[Tools], clean: int, dirty: int, is_due: bool
 ) -> None:
-    """More than ``min.cleanable.dirty.ratio`` of its bytes must be dirty, in every version."""
+    """In every version the dirty share of a log's bytes must exceed
+    ``min.cleanable.dirty.ratio``."""
     log = tools.log(cleanup_policy="compact", segment_bytes=100, min_cleanable_dirty_ratio=0.5)
     for number in range(clean):
         put(log, tools, (f"k{number}", "v"))

@@ -1,4 +1,4 @@
-"""Batches of which compaction leaves only the header, for the sake of their producer."""
+"""Batches of which compaction keeps only the header, which has the state of their producer."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ HEADER = {"producer_id": 7, "producer_epoch": 0}
 
 @pytest.mark.parametrize("codec", sorted(CODEC_IDS))
 def test_an_emptied_batch_is_not_compressed(tools: type[Tools], codec: str) -> None:
-    """There is nothing to decompress in it; it is read, and compacted again, like any other."""
+    """An emptied batch has no data to compress; it is read and compacted again like any other
+    batch."""
     log = tools.log(cleanup_policy="compact")
     put(log, tools, ("a", "1"), base_sequence=0, compression=codec, **HEADER)
     put(log, tools, ("a", "2"), compression=codec)
@@ -28,7 +29,8 @@ def test_an_emptied_batch_is_not_compressed(tools: type[Tools], codec: str) -> N
 
 
 def test_an_emptied_batch_has_no_delete_horizon(tools: type[Tools]) -> None:
-    """Kafka writes its header anew, without base timestamp; the greatest timestamp stays."""
+    """Kafka rewrites the header of an emptied batch without base timestamp; the greatest timestamp
+    stays."""
     log = tools.log(cleanup_policy="compact")
     put(log, tools, ("a", None), base_sequence=0, **HEADER)
     compacted(tools, log)
@@ -41,7 +43,7 @@ def test_an_emptied_batch_has_no_delete_horizon(tools: type[Tools]) -> None:
 
 
 def test_an_emptied_marker_goes_with_its_producer(tools: type[Tools]) -> None:
-    """It stays while it tells the epoch of a producer known by nothing else."""
+    """An emptied marker stays as long as the epoch of its producer is known by no other batch."""
     log = tools.log(cleanup_policy="compact")
     tools.end(log, 7, True)
     put(log, tools, ("a", "1"))

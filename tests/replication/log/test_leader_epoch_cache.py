@@ -18,7 +18,8 @@ def cache_of(*entries: tuple[int, int], kip_279: bool = True) -> LeaderEpochCach
 
 
 def test_existing_epoch_keeps_its_start() -> None:
-    """DP-91: assigning a known epoch at a later offset changes nothing, a smaller one replaces."""
+    """DP-91: assigning a known epoch at a later offset changes nothing; a smaller offset replaces
+    the entry."""
     cache = cache_of((2, 6))
     assert not cache.assign(2, 7)
     assert cache.entries == [(2, 6)]
@@ -52,7 +53,7 @@ def test_empty_cache_knows_nothing() -> None:
     ],
 )
 def test_truncation(operation: str, offset: int, expected: list[tuple[int, int]]) -> None:
-    """DP-93: the table of truncations of {2@6, 3@8, 4@11}."""
+    """DP-93: truncations of {2@6, 3@8, 4@11} leave the entries of the table."""
     cache = cache_of((2, 6), (3, 8), (4, 11))
     if operation == "end":
         cache.truncate_from_end(offset)
@@ -62,14 +63,14 @@ def test_truncation(operation: str, offset: int, expected: list[tuple[int, int]]
 
 
 def test_truncating_the_start_inside_the_first_epoch_moves_it() -> None:
-    """DP-94: {0@0, 1@7, 2@10} cut at 5 begins with 0@5."""
+    """DP-94: truncating the start of {0@0, 1@7, 2@10} at 5 leaves 0@5 as the first entry."""
     cache = cache_of((0, 0), (1, 7), (2, 10))
     cache.truncate_from_start(5)
     assert cache.entries == [(0, 5), (1, 7), (2, 10)]
 
 
 def test_history_is_kept_by_the_disk(tools: type[Tools]) -> None:
-    """DP-95: a log opened again knows the epochs of the one before."""
+    """DP-95: a reopened log has the epochs of the log before."""
     disk = MemoryDisk()
     log = disk.open_log(tools.name, tools.config())
     tools.fill(log, 2, epoch=0)
@@ -79,7 +80,7 @@ def test_history_is_kept_by_the_disk(tools: type[Tools]) -> None:
 
 
 def test_records_carry_the_epoch_of_their_leader(tools: type[Tools], log: Any) -> None:
-    """DP-96: batches bear their leader's epoch, and past epochs end where the next began."""
+    """DP-96: batches have their leader's epoch, and a past epoch ends where the next began."""
     for epoch in (0, 2, 4):
         log.assign_epoch_start_offset(epoch, log.log_end_offset)
         tools.fill(log, 1, epoch)
@@ -107,13 +108,14 @@ def test_records_carry_the_epoch_of_their_leader(tools: type[Tools], log: Any) -
     ],
 )
 def test_end_offsets_since_kip_279(epoch: int, expected: EpochEndOffset) -> None:
-    """An epoch between entries is answered by the one below; one before them by the first start."""
+    """An epoch between two entries has the end of the lower entry; an epoch before all has the
+    first start."""
     assert cache_of((1, 3), (3, 5), (4, 9)).end_offset_for(epoch, 20) == expected
 
 
 @pytest.mark.parametrize(("epoch", "end"), [(0, -1), (1, 5), (2, 5), (3, 9), (4, 20), (5, -1)])
 def test_end_offsets_before_kip_279(epoch: int, end: int) -> None:
-    """0.11 to 1.1: offsets only, and undefined before the first as after the last epoch."""
+    """0.11 to 1.1 answer offsets only, and none for an epoch before the first or after the last."""
     cache = cache_of((1, 3), (3, 5), (4, 9), kip_279=False)
     assert cache.end_offset_for(epoch, 20).end_offset == end
 
@@ -132,8 +134,8 @@ def test_end_offsets_before_kip_279(epoch: int, end: int) -> None:
 def test_contradicted_entries_are_replaced(
     epoch: int, offset: int, expected: list[tuple[int, int]]
 ) -> None:
-    """A smaller epoch or offset means the log was rewritten: later entries go, and an epoch that
-    begins where the last one did takes its place."""
+    """A smaller epoch or offset means that the log was rewritten: later entries are removed, and an
+    epoch that begins where the last one did replaces it."""
     cache = cache_of((1, 3), (3, 5), (4, 9))
     cache.assign(epoch, offset)
     assert cache.entries == expected
@@ -149,7 +151,7 @@ def test_contradicting_entries_are_refused_before_kip_279(epoch: int, offset: in
 
 @pytest.mark.parametrize(("epoch", "offset"), [(-1, 0), (0, -1)])
 def test_negative_entries_are_errors(epoch: int, offset: int) -> None:
-    """Neither an epoch nor an offset is negative."""
+    """A negative epoch or offset is an error."""
     with pytest.raises(ValueError, match="may not be negative"):
         cache_of().assign(epoch, offset)
 
@@ -170,7 +172,7 @@ def test_the_oldest_protocol_keeps_no_history(tools: type[Tools]) -> None:
 
 
 def test_asking_the_new_epoch_before_its_first_write(tools: type[Tools], log: Any) -> None:
-    """DP-1: an epoch registered at election ends at the log end before any append."""
+    """DP-1: an epoch registered at its election ends at the log end before any append."""
     tools.fill(log, 2, 0)
     tools.fill(log, 2, 5)
     log.assign_epoch_start_offset(8, log.log_end_offset)

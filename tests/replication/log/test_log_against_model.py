@@ -59,7 +59,7 @@ class LogAgainstList(RuleBasedStateMachine):
     @rule(back=st.integers(0, 6))
     def truncate(self, back: int) -> None:
         target = max(self.end - back, 0)
-        for first, last, _ in self.batches:  # callers give the edge of a batch
+        for first, last, _ in self.batches:  # callers give the boundary of a batch
             if first < target <= last:
                 target = first
         base = self.log.segments[0].base_offset
@@ -104,7 +104,7 @@ class LogAgainstList(RuleBasedStateMachine):
 
     @rule(share=st.floats(0, 1))
     def lose_power_in_a_write(self, share: float) -> None:
-        """Of the bytes that were not flushed a beginning is there; what it cuts is not."""
+        """Keep a prefix of the unflushed bytes; a batch cut by its end is lost."""
         self.disk.checkpoint_log_offsets()
         self.flushed = max(self.flushed, self.log.storage.flushed_offset)
         sizes = {b.last_offset: len(b.data) for b in self.log.batches()}

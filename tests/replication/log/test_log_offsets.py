@@ -28,7 +28,7 @@ def marks(log: Any) -> tuple[int, int, int]:
 def test_appending_assigns_offsets_and_leaves_the_high_watermark(
     tools: type[Tools], log: Any
 ) -> None:
-    """DP-108: appending moves the log end only."""
+    """DP-108: appending moves only the log end."""
     first = append_as_leader(log, tools.data(b"a", b"b"), 3, tools.now_ms)
     second = append_as_leader(log, tools.data(b"c"), 3, tools.now_ms)
     assert (first.first_offset, first.last_offset, second.first_offset) == (0, 1, 2)
@@ -38,7 +38,8 @@ def test_appending_assigns_offsets_and_leaves_the_high_watermark(
 
 
 def test_high_watermark_is_clamped(tools: type[Tools], log: Any) -> None:
-    """DP-108: updating it to 5 with log end 3 gives 3; it never lies below the log start."""
+    """DP-108: updating the high watermark to 5 with log end 3 gives 3; it is never below the log
+    start."""
     tools.fill(log, 3)
     assert log.update_high_watermark(5) == 3
     log.maybe_increment_log_start_offset(2)
@@ -46,7 +47,7 @@ def test_high_watermark_is_clamped(tools: type[Tools], log: Any) -> None:
 
 
 def test_truncation_pulls_the_high_watermark(tools: type[Tools], log: Any) -> None:
-    """DP-108: cutting to 3 pulls a high watermark of 6 to 3."""
+    """DP-108: truncating to 3 lowers a high watermark of 6 to 3."""
     tools.fill(log, 10)
     log.update_high_watermark(6)
     assert log.truncate_to(3)
@@ -69,7 +70,7 @@ def test_full_truncation_starts_over(tools: type[Tools], log: Any) -> None:
 def test_truncating_past_the_end_drops_a_dangling_epoch(
     tools: type[Tools], log: Any, offset: int
 ) -> None:
-    """DP-109: an epoch that began at the log end without writing goes, the data stays."""
+    """DP-109: an epoch without records that began at the log end is removed; the data stays."""
     tools.fill(log, 4)
     log.assign_epoch_start_offset(3, 4)
     assert not log.truncate_to(offset)
@@ -78,7 +79,7 @@ def test_truncating_past_the_end_drops_a_dangling_epoch(
 
 
 def test_truncating_below_the_first_segment_starts_over(tools: type[Tools]) -> None:
-    """A target below everything stored empties the log and begins it there."""
+    """A truncation below all segments empties the log and starts it at the target."""
     log = tools.log(segment_bytes=100)
     tools.fill(log, 5)
     log.update_high_watermark(5)
@@ -90,7 +91,8 @@ def test_truncating_below_the_first_segment_starts_over(tools: type[Tools]) -> N
 
 
 def test_truncation_across_segments(tools: type[Tools]) -> None:
-    """Later segments go, the one that holds the target is cut before the batch that reaches it."""
+    """Later segments are deleted; the segment with the target is cut before the batch that reaches
+    it."""
     log = tools.log(segment_bytes=200)
     for _ in range(6):
         append_as_leader(log, tools.data(b"a", b"b"), 0, tools.now_ms)
@@ -102,7 +104,7 @@ def test_truncation_across_segments(tools: type[Tools]) -> None:
 
 
 def test_negative_truncation_is_an_error(log: Any) -> None:
-    """No log ends below zero."""
+    """A truncation to an offset below zero is an error."""
     with pytest.raises(ValueError, match="cannot truncate"):
         log.truncate_to(-1)
 
@@ -111,7 +113,8 @@ def test_negative_truncation_is_an_error(log: Any) -> None:
 
 
 def test_reading_at_the_edges(tools: type[Tools], log: Any) -> None:
-    """DP-113: empty at the end, out of range below the start and above the end."""
+    """DP-113: a read at the log end is empty; below the start and above the end it is out of
+    range."""
     tools.fill(log, 5)
     log.update_high_watermark(5)
     log.maybe_increment_log_start_offset(2)
@@ -123,13 +126,13 @@ def test_reading_at_the_edges(tools: type[Tools], log: Any) -> None:
 
 
 def test_reading_in_a_gap_gives_the_next_batch(tools: type[Tools], log: Any) -> None:
-    """DP-113: an offset that compaction removed is answered by what follows."""
+    """DP-113: a read at an offset that compaction removed returns the next batch."""
     append_as_follower(log, [tools.batch_at(0), tools.batch_at(7, 2)])
     assert [b.base_offset for b in log.read(3, BIG, 9).batches] == [7]
 
 
 def test_reading_starts_with_the_batch_that_holds_the_offset(tools: type[Tools], log: Any) -> None:
-    """Batches are whole: records before the offset come along."""
+    """A read returns whole batches, with records before the offset."""
     for _ in range(4):
         append_as_leader(log, tools.data(b"a", b"b", b"c"), 0, tools.now_ms)
     read = log.read(4, BIG, 12)
@@ -138,7 +141,7 @@ def test_reading_starts_with_the_batch_that_holds_the_offset(tools: type[Tools],
 
 
 def test_reading_stops_below_the_bound_and_within_the_size(tools: type[Tools], log: Any) -> None:
-    """DP-73: the bound is exclusive; without the one-batch rule a small limit gives nothing."""
+    """DP-73: the bound is exclusive; without the one-batch rule a small limit returns no data."""
     tools.fill(log, 10)
     size = log.read(0, BIG, 1).size
     assert len(log.read(0, BIG, 4).batches) == 4
@@ -150,7 +153,8 @@ def test_reading_stops_below_the_bound_and_within_the_size(tools: type[Tools], l
 
 
 def test_a_batch_that_does_not_fit_is_cut_at_the_byte(tools: type[Tools], log: Any) -> None:
-    """DP-73: ``LogSegment.read`` slices at the limit; what the bound excludes is not cut into."""
+    """DP-73: ``LogSegment.read`` slices at the size limit; the offset bound does not cut
+    batches."""
     tools.fill(log, 4)
     stored = [batch.data for batch in log.batches()]
     size = len(stored[0])
@@ -166,7 +170,8 @@ def test_a_batch_that_does_not_fit_is_cut_at_the_byte(tools: type[Tools], log: A
 def test_the_first_batch_is_cut_only_for_hard_limits(
     tools: type[Tools], log: Any, offset: int
 ) -> None:
-    """DP-73: Fetch v0 to v2 get the bytes that fit, if only one (KIP-74)."""
+    """DP-73: only Fetch v0 to v2 get the bytes of the first batch that fit, be it a single one
+    (KIP-74)."""
     tools.fill(log, 4)
     (batch, *_) = log.batches(offset)
     read = log.read(offset, 9, 4, False, cuts_first_batch=True)
@@ -177,7 +182,7 @@ def test_the_first_batch_is_cut_only_for_hard_limits(
 
 
 def test_reading_stays_within_a_segment(tools: type[Tools]) -> None:
-    """One read gives data of one segment; the next goes on in the next one."""
+    """A read returns data of one segment; the next read continues in the next segment."""
     log = tools.log(segment_bytes=160)
     tools.fill(log, 6)
     position, found = 0, []
@@ -192,7 +197,7 @@ def test_reading_stays_within_a_segment(tools: type[Tools]) -> None:
 
 
 def test_followers_share_the_leaders_batches(tools: type[Tools], log: Any) -> None:
-    """Replicas hold the same objects, with the leader's offsets and epochs."""
+    """Replicas hold the same batch objects, with the leader's offsets and epochs."""
     tools.fill(log, 3, epoch=4)
     follower = tools.log()
     info = append_as_follower(follower, log.read(0, BIG, 3).batches)
@@ -202,7 +207,8 @@ def test_followers_share_the_leaders_batches(tools: type[Tools], log: Any) -> No
 
 
 def test_batches_below_the_end_are_refused(tools: type[Tools], log: Any) -> None:
-    """DP-9: a batch that begins below the log end raises and names its offsets."""
+    """DP-9: a batch that begins below the log end is refused with an error that names its
+    offsets."""
     log.truncate_fully_and_start_at(5)
     with pytest.raises(UnexpectedAppendOffset) as caught:
         append_as_follower(log, [tools.batch_at(3, 3)])
@@ -216,14 +222,14 @@ def test_batches_below_the_end_are_refused(tools: type[Tools], log: Any) -> None
 
 
 def test_unordered_batches_are_refused_whole(tools: type[Tools], log: Any) -> None:
-    """Offsets of fetched batches must increase; nothing is appended otherwise."""
+    """Fetched batches whose offsets do not increase are refused together."""
     with pytest.raises(OffsetsOutOfOrder):
         append_as_follower(log, [tools.batch_at(0, 2), tools.batch_at(1)])
     assert log.log_end_offset == 0
 
 
 def test_damaged_batches_are_found_on_demand(tools: type[Tools], log: Any) -> None:
-    """DP-61: verification finds what was damaged on the way, before anything is appended."""
+    """DP-61: verification finds batches damaged in transit before any is appended."""
     good = tools.batch_at(0)
     damaged = type(good)(good.data[:-1] + b"\xee", 0, 0)
     with pytest.raises(KafkaError) as caught:
@@ -233,14 +239,14 @@ def test_damaged_batches_are_found_on_demand(tools: type[Tools], log: Any) -> No
 
 
 def test_followers_accept_what_is_larger_than_the_limit(tools: type[Tools]) -> None:
-    """``max.message.bytes`` binds clients only."""
+    """``max.message.bytes`` limits clients, not followers."""
     log = tools.log(max_message_bytes=100)
     append_as_follower(log, [tools.batch_at(0, 50)])
     assert log.log_end_offset == 50
 
 
 def test_appending_nothing_is_nothing(tools: type[Tools], log: Any) -> None:
-    """No bytes and no whole batch change nothing."""
+    """Appending no bytes, or no whole batch, changes nothing."""
     assert append_as_leader(log, b"", 0, tools.now_ms).first_offset == -1
     assert append_as_leader(log, tools.data(b"v")[:-1], 0, tools.now_ms).first_offset == -1
     assert append_as_follower(log, []).first_offset == -1
@@ -251,7 +257,7 @@ def test_appending_nothing_is_nothing(tools: type[Tools], log: Any) -> None:
 
 
 def test_log_start_cannot_pass_the_high_watermark(tools: type[Tools], log: Any) -> None:
-    """DP-28: raising the log start beyond the high watermark is out of range."""
+    """DP-28: raising the log start beyond the high watermark is OFFSET_OUT_OF_RANGE."""
     tools.fill(log, 5)
     log.update_high_watermark(3)
     with pytest.raises(KafkaError) as caught:
@@ -263,7 +269,7 @@ def test_log_start_cannot_pass_the_high_watermark(tools: type[Tools], log: Any) 
 
 
 def test_a_leaders_log_start_pulls_the_high_watermark(tools: type[Tools], log: Any) -> None:
-    """What the leader deleted goes here too, even above the high watermark known here."""
+    """A leader's log start applies to the follower even above the high watermark known there."""
     tools.fill(log, 5)
     log.update_high_watermark(1)
     assert log.maybe_increment_log_start_offset(4, "leader")
@@ -271,7 +277,7 @@ def test_a_leaders_log_start_pulls_the_high_watermark(tools: type[Tools], log: A
 
 
 def test_log_start_moves_the_epochs(tools: type[Tools], log: Any) -> None:
-    """The epoch the new start lies in begins there."""
+    """The epoch that holds the new log start begins there."""
     tools.fill(log, 3, epoch=0)
     tools.fill(log, 3, epoch=2)
     log.update_high_watermark(6)
@@ -284,7 +290,8 @@ def test_log_start_moves_the_epochs(tools: type[Tools], log: Any) -> None:
 
 
 def test_first_record_at_or_after_a_time(tools: type[Tools], log: Any) -> None:
-    """DP-130: timestamps 0 to 99, asked for 20, give offset 20; beyond the last, nothing."""
+    """DP-130: a search of timestamps 0 to 99 for 20 finds offset 20; beyond the last it finds
+    none."""
     for start in range(0, 100, 5):
         times = list(range(start, start + 5))
         append_as_leader(log, tools.data(*[b"v"] * 5, times=times), 0, 100)
@@ -295,7 +302,7 @@ def test_first_record_at_or_after_a_time(tools: type[Tools], log: Any) -> None:
 
 
 def test_times_need_not_ascend(tools: type[Tools]) -> None:
-    """The search takes the first record that is late enough, from the log start on."""
+    """A search finds the first record that is late enough, from the log start on."""
     log = tools.log(index_interval_bytes=0)
     for time in (50, 10, 70, 20, 90):
         append_as_leader(log, tools.data(b"v", times=[time]), 0, 100)
@@ -306,7 +313,7 @@ def test_times_need_not_ascend(tools: type[Tools]) -> None:
 
 
 def test_greatest_timestamp(tools: type[Tools]) -> None:
-    """The first record that has the greatest timestamp; none in an empty log."""
+    """The first record with the greatest timestamp is found; an empty log has none."""
     log = tools.log(segment_bytes=160)
     assert offset_for_timestamp(log, MAX_TIMESTAMP) is None
     for time in (50, 10, 70, 70, 20):
@@ -324,7 +331,7 @@ def test_messages_without_time_cannot_be_searched(tools: type[Tools]) -> None:
 
 
 def test_legacy_offsets_are_segment_starts(tools: type[Tools]) -> None:
-    """ListOffsets v0: the log end, then segment starts downwards."""
+    """ListOffsets v0 lists the log end, then the starts of segments in descending order."""
     log = tools.log(segment_bytes=160)
     for number in range(6):
         append_as_leader(log, tools.data(b"v"), 0, 1000 + number)
@@ -361,7 +368,7 @@ def test_a_segment_may_be_filled_to_the_last_byte(
 
 
 def test_the_first_batch_goes_into_the_segment_that_waited_for_it(tools: type[Tools]) -> None:
-    """``LogSegment.shouldRoll``: an empty segment is not rolled, however old it is."""
+    """An empty segment is not rolled, however old it is (``LogSegment.shouldRoll``)."""
     log = tools.log(segment_ms=100)
     append_as_leader(log, tools.data(b"v"), 0, tools.now_ms + 1000)
     assert [s.base_offset for s in log.segments] == [0]
@@ -379,14 +386,14 @@ def test_segments_roll_by_the_records_time(tools: type[Tools]) -> None:
 
 
 def test_segments_roll_when_the_index_is_full(tools: type[Tools]) -> None:
-    """An offset index holds so many entries and no more."""
+    """A segment rolls when its offset index has the maximum number of entries."""
     log = tools.log(segment_index_bytes=16, index_interval_bytes=0)
     tools.fill(log, 7)
     assert [s.base_offset for s in log.segments] == [0, 3, 6]
 
 
 def test_empty_segment_is_not_rolled(tools: type[Tools], log: Any) -> None:
-    """Rolling twice gives one new segment; rolling flushes what was written."""
+    """Rolling twice creates one new segment; rolling flushes the records."""
     tools.fill(log, 2)
     assert log.roll() is log.roll()
     assert [s.base_offset for s in log.segments] == [0, 2]
@@ -394,7 +401,7 @@ def test_empty_segment_is_not_rolled(tools: type[Tools], log: Any) -> None:
 
 
 def test_flush_by_number_of_messages(tools: type[Tools]) -> None:
-    """``flush.messages`` bounds what a power failure may take."""
+    """``flush.messages`` limits the records that a power failure can destroy."""
     log = tools.log(flush_messages=3)
     tools.fill(log, 5)
     assert log.storage.flushed_offset == 3
@@ -408,7 +415,8 @@ def test_flush_by_number_of_messages(tools: type[Tools]) -> None:
 
 
 def test_offsets_of_a_segment_are_within_four_bytes_of_its_first(tools: type[Tools]) -> None:
-    """``LogSegment.canConvertToRelativeOffset``: the largest one still fits."""
+    """The largest relative offset still fits into the segment
+    (``LogSegment.canConvertToRelativeOffset``)."""
     for offset, count in ((RELATIVE_OFFSET_MAX, 1), (RELATIVE_OFFSET_MAX + 1, 2)):
         log = tools.log(index_interval_bytes=0)
         append_as_follower(log, [tools.batch_at(0), tools.batch_at(offset)])
@@ -416,7 +424,7 @@ def test_offsets_of_a_segment_are_within_four_bytes_of_its_first(tools: type[Too
 
 
 def test_jitter_is_no_longer_than_the_time_that_it_is_taken_from(tools: type[Tools]) -> None:
-    """A segment of a second with a jitter of a day rolls within the second, but not at once."""
+    """With a jitter of a day a segment of a second rolls within the second, but not at once."""
     log = tools.log(segment_ms=1000, segment_jitter_ms=86_400_000)
     for later_ms in (0, 1, 1001):
         data = tools.data(b"v", times=[tools.now_ms + later_ms])
@@ -425,7 +433,7 @@ def test_jitter_is_no_longer_than_the_time_that_it_is_taken_from(tools: type[Too
 
 
 def test_a_time_of_appending_is_the_time_of_all_records(tools: type[Tools]) -> None:
-    """What their producer said of them does not count on such a topic."""
+    """On a LogAppendTime topic the timestamps that producers gave do not count."""
     log = tools.log(message_timestamp_type="LogAppendTime")
     early = [tools.now_ms - 10, tools.now_ms - 5]
     append_as_leader(log, tools.data(b"a", b"b", times=early), 0, tools.now_ms)
@@ -443,7 +451,7 @@ def test_topic_id_is_assigned_once(log: Any) -> None:
 
 
 def test_configuration_takes_effect_on_the_next_append(tools: type[Tools], log: Any) -> None:
-    """A live log goes by its new configuration."""
+    """A changed configuration applies to an open log."""
     tools.fill(log, 2)
     log.update_config(tools.config(segment_bytes=100))
     tools.fill(log, 2)
@@ -454,7 +462,8 @@ def test_configuration_takes_effect_on_the_next_append(tools: type[Tools], log: 
 def test_a_fetched_batch_that_ends_before_it_begins_is_refused(
     tools: type[Tools], log: Any
 ) -> None:
-    """Its end would move the log end back; neither way of appending takes it."""
+    """A batch whose end is before its start would lower the log end: both ways of appending refuse
+    it."""
     tools.fill(log, 3)
     data = bytearray(tools.batch_at(3).data)
     struct.pack_into(">i", data, 23, -1)

@@ -1,4 +1,4 @@
-"""What a leader refuses from clients, and how it rewrites what it takes."""
+"""Which batches a leader refuses from clients, and how it rewrites those it accepts."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from fakekafka.tests.support.logs import Tools
 
 
 def refused(log: Any, data: bytes, now_ms: int, api_version: int | None = None) -> KafkaError:
-    """The error of an append that must fail and leave the log alone."""
+    """Return the error of an append that must fail and leave the log unchanged."""
     before = log.log_end_offset
     with pytest.raises(KafkaError) as caught:
         append_as_leader(log, data, 0, now_ms, api_version=api_version)
@@ -27,7 +27,7 @@ def refused(log: Any, data: bytes, now_ms: int, api_version: int | None = None) 
 
 
 def changed(data: bytes, position: int, new: bytes) -> bytes:
-    """A batch with some bytes changed and the checksum made right again."""
+    """Return a batch with changed bytes and a valid checksum."""
     patched = data[:position] + new + data[position + len(new) :]
     batch = RecordBatch.of(patched)
     return with_timestamps(patched, batch.timestamp_type, batch.max_timestamp)
@@ -65,7 +65,7 @@ def test_records_without_key_on_a_compacted_topic(tools: type[Tools]) -> None:
 
 
 def test_timestamps_out_of_range_are_named(tools: type[Tools]) -> None:
-    """DP-122: three records out of range make three record errors of INVALID_TIMESTAMP."""
+    """DP-122: three timestamps out of range make three record errors of INVALID_TIMESTAMP."""
     log = tools.log(message_timestamp_difference_max_ms=1000)
     now = tools.now_ms
     data = tools.data(*[b"v"] * 4, times=[now - 1001, now, now + 1001, now - 5000])
@@ -76,7 +76,7 @@ def test_timestamps_out_of_range_are_named(tools: type[Tools]) -> None:
 
 
 def test_timestamp_errors_win(tools: type[Tools]) -> None:
-    """DP-116: with invalid records and timestamps the batch error is INVALID_TIMESTAMP."""
+    """DP-116: a batch with both invalid records and invalid timestamps gets INVALID_TIMESTAMP."""
     log = tools.log(cleanup_policy="compact", message_timestamp_difference_max_ms=1000)
     now = tools.now_ms
     data = tools.data(b"a", b"b", keys=[None, b"k"], times=[now, now - 2000])
@@ -94,7 +94,7 @@ def test_producers_may_not_set_the_append_time(tools: type[Tools], log: Any) -> 
 
 
 def test_damaged_batches_are_corrupt(tools: type[Tools], log: Any) -> None:
-    """DP-122: any flipped byte under the checksum, compressed or not, is CORRUPT_MESSAGE."""
+    """DP-122: any flipped byte covered by the checksum, compressed or not, is CORRUPT_MESSAGE."""
     for codec in ("none", "lz4"):
         data = bytearray(tools.data(b"abc" * 50, b"x", compression=codec))
         data[67] ^= 0x55
@@ -103,7 +103,8 @@ def test_damaged_batches_are_corrupt(tools: type[Tools], log: Any) -> None:
 
 @pytest.mark.parametrize("codec", ["gzip", "snappy", "lz4", "zstd"])
 def test_damaged_payload_under_a_right_checksum(tools: type[Tools], log: Any, codec: str) -> None:
-    """DP-122: a payload its codec cannot read is CORRUPT_MESSAGE too."""
+    """DP-122: a payload that its codec cannot decompress is CORRUPT_MESSAGE even if the checksum is
+    valid."""
     data = tools.data(b"abc" * 50, b"x", compression=codec)
     assert refused(log, changed(data, 61, b"\xff" * 9), tools.now_ms).code is (
         ErrorCode.CORRUPT_MESSAGE
@@ -120,7 +121,8 @@ def test_impossible_headers_are_corrupt(tools: type[Tools], log: Any, position: 
 
 
 def test_sizes(tools: type[Tools]) -> None:
-    """DP-132: larger than ``max.message.bytes`` or than a segment; exactly the limit is taken."""
+    """DP-132: a batch larger than ``max.message.bytes`` or than a segment is refused; one of
+    exactly the limit is accepted."""
     data = tools.data(b"x" * 100)
     log = tools.log(max_message_bytes=len(data))
     append_as_leader(log, data, 0, tools.now_ms)
@@ -142,7 +144,8 @@ def test_growing_by_conversion_is_checked_again(tools: type[Tools]) -> None:
 def test_a_compressed_batch_stands_for_no_more_than_is_allowed(
     tools: type[Tools], codec: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A thousand times ``max.message.bytes`` is refused; a topic of larger ones takes more."""
+    """A batch that decompresses to a thousand times ``max.message.bytes`` is refused, unless the
+    topic allows larger ones."""
     monkeypatch.setattr("fakekafka.replication.log.settings._DECOMPRESSED_BYTES_TAKEN", 300_000)
     data = tools.data(bytes(310_000), compression=codec)
     log = tools.log(max_message_bytes=len(data))
@@ -158,7 +161,7 @@ def test_a_compressed_batch_stands_for_no_more_than_is_allowed(
 def test_a_compressed_message_of_old_stands_for_no_more_than_is_allowed(
     tools: type[Tools], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The wrapper messages of formats v0 and v1 come by the same limit."""
+    """Wrapper messages of formats v0 and v1 have the same limit."""
     monkeypatch.setattr("fakekafka.replication.log.settings._DECOMPRESSED_BYTES_TAKEN", 300_000)
     inner = build_message(0, 1, b"k", bytes(310_000), tools.now_ms)
     log = tools.log(max_message_bytes=300_000)
@@ -173,7 +176,8 @@ def test_a_compressed_message_of_old_stands_for_no_more_than_is_allowed(
 def test_a_batch_holds_no_more_records_than_one_that_is_not_compressed(
     tools: type[Tools], policy: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Millions of equal records take a few bytes, and a microsecond each to look at."""
+    """A compressed batch has no more records than an uncompressed one: millions of equal records
+    take a few bytes, but a microsecond each to check."""
     monkeypatch.setattr("fakekafka.replication.log.settings._MESSAGE_BYTES_USUAL", 700)
     fits, more = (
         build_batch([Record(at, tools.now_ms, b"k", b"") for at in range(count)], compression=1)
@@ -192,7 +196,7 @@ def test_a_batch_holds_no_more_records_than_one_that_is_not_compressed(
 def test_a_message_of_old_wraps_no_more_than_that(
     tools: type[Tools], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The wrappers of formats v0 and v1 come by the same number."""
+    """Wrapper messages of formats v0 and v1 have the same limit on their number of records."""
     monkeypatch.setattr("fakekafka.replication.log.settings._MESSAGE_BYTES_USUAL", 700)
     one = build_message(0, 1, b"k", b"", tools.now_ms)
     log = tools.log(max_message_bytes=700)
@@ -210,7 +214,8 @@ def test_a_message_of_old_wraps_no_more_than_that(
 def test_too_many_messages_of_old_are_refused_before_any_is_read(
     tools: type[Tools], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Their sizes are enough to count them; only the wrapper is read."""
+    """Messages in a wrapper are counted by their sizes, and refused after reading the wrapper
+    only."""
     monkeypatch.setattr("fakekafka.replication.log.settings._MESSAGE_BYTES_USUAL", 700)
     one = build_message(0, 1, b"k", b"", tools.now_ms)
     wrapper = build_message(0, 1, None, compression.compress(1, one * 200), tools.now_ms, 1)
@@ -231,7 +236,8 @@ def test_too_many_messages_of_old_are_refused_before_any_is_read(
 def test_records_whose_offsets_change_are_looked_through_once(
     tools: type[Tools], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Where the short way ends because of that, the validator goes by what it found."""
+    """Records whose offsets change are scanned once: the validator uses what the fast path
+    found."""
     looks: list[int] = []
     for module in (leader_append, validator):
 
@@ -249,7 +255,7 @@ def test_records_whose_offsets_change_are_looked_through_once(
 
 
 def test_one_batch_per_request(tools: type[Tools], log: Any) -> None:
-    """More than one batch of format v2, or none at all, is INVALID_RECORD for new clients."""
+    """A request of a new client with several batches of format v2, or none, is INVALID_RECORD."""
     two = tools.data(b"a") + tools.data(b"b")
     assert refused(log, two, tools.now_ms, 9).code is ErrorCode.INVALID_RECORD
     assert refused(log, two, tools.now_ms).code is ErrorCode.INVALID_RECORD
@@ -261,7 +267,8 @@ def test_one_batch_per_request(tools: type[Tools], log: Any) -> None:
 
 
 def test_zstd_needs_a_new_client_and_broker(tools: type[Tools], log: Any) -> None:
-    """DP-122: Produce v6 with zstd is refused, v7 is fine; brokers before 2.1 know no zstd."""
+    """DP-122: Produce v6 with zstd is refused, v7 accepted; brokers before 2.1 do not support
+    zstd."""
     data = tools.data(b"v", compression="zstd")
     assert refused(log, data, tools.now_ms, 6).code is ErrorCode.UNSUPPORTED_COMPRESSION_TYPE
     assert append_as_leader(log, data, 0, tools.now_ms, api_version=7).first_offset == 0
@@ -270,7 +277,7 @@ def test_zstd_needs_a_new_client_and_broker(tools: type[Tools], log: Any) -> Non
 
 
 def test_idempotence_needs_the_new_format(tools: type[Tools]) -> None:
-    """A topic of an old message format takes no idempotent batches."""
+    """A topic of an old message format refuses idempotent batches."""
     log = tools.log("2.8", **{"message.format.version": "0.10.2"})
     data = tools.data(b"v", producer_id=1, producer_epoch=0, base_sequence=0)
     error = refused(log, data, tools.now_ms)
@@ -301,7 +308,7 @@ def test_recompression_keeps_records(tools: type[Tools], source: str, target: st
 @pytest.mark.parametrize("codec", ["none", "gzip"])
 @pytest.mark.parametrize("target", ["producer", "lz4"])
 def test_append_time_topics(tools: type[Tools], codec: str, target: str) -> None:
-    """DP-115: LogAppendTime keeps count and offsets; all records bear the broker's time."""
+    """DP-115: LogAppendTime keeps count and offsets; all records have the broker's time."""
     log = tools.log(message_timestamp_type="LogAppendTime", compression_type=target)
     data = tools.data(b"a", b"b", times=[5, 6], compression=codec)
     info = append_as_leader(log, data, 0, 9999)
@@ -314,12 +321,12 @@ def test_append_time_topics(tools: type[Tools], codec: str, target: str) -> None
 
 
 def test_create_time_answers_no_append_time(tools: type[Tools], log: Any) -> None:
-    """The append time is -1 unless the topic goes by it."""
+    """The append time in the answer is -1 unless the topic uses LogAppendTime."""
     assert append_as_leader(log, tools.data(b"a"), 0, 9999).log_append_time_ms == -1
 
 
 def test_wrong_maximum_timestamp_is_corrected(tools: type[Tools]) -> None:
-    """Where records are looked at, the header's maximum becomes the records'."""
+    """Where records are scanned, the header's maximum timestamp is corrected to theirs."""
     log = tools.log(cleanup_policy="compact")
     data = tools.data(b"a", keys=[b"k"], times=[50])
     wrong = with_timestamps(data, 0, 9)
@@ -329,7 +336,7 @@ def test_wrong_maximum_timestamp_is_corrected(tools: type[Tools]) -> None:
 
 
 def test_unordered_compressed_records_are_renumbered(tools: type[Tools]) -> None:
-    """Deltas of a compressed set that do not count up make the broker rebuild it."""
+    """A compressed batch whose offset deltas do not count up is rebuilt by the broker."""
     records = [Record(1, 5, b"a", b"1"), Record(0, 5, b"b", b"2")]
     data = build_batch(records, compression="gzip", last_offset=1)
     log = tools.log(cleanup_policy="compact")
@@ -342,7 +349,7 @@ def test_unordered_compressed_records_are_renumbered(tools: type[Tools]) -> None
 def test_old_message_sets_are_converted(
     tools: type[Tools], log: Any, magic: int, codec: int
 ) -> None:
-    """Produce v0 to v2: message sets become one batch of format v2 with fresh offsets."""
+    """Message sets of Produce v0 to v2 become one batch of format v2 with new offsets."""
     plain = b"".join(
         build_message(n, magic, b"k%d" % n, b"v%d" % n, tools.now_ms + n) for n in range(3)
     )
@@ -365,7 +372,7 @@ def test_old_message_sets_are_converted(
 
 
 def test_old_message_sets_are_checked(tools: type[Tools], log: Any) -> None:
-    """Checksum, size and nesting of old messages are checked as those of batches."""
+    """Checksum, size and nesting of old messages are checked like those of batches."""
     good = build_message(0, 1, b"k", b"v", 5)
     damaged = good[:-1] + bytes([good[-1] ^ 1])
     assert refused(log, damaged, tools.now_ms).code is ErrorCode.CORRUPT_MESSAGE
@@ -382,7 +389,7 @@ def test_old_message_sets_are_checked(tools: type[Tools], log: Any) -> None:
 
 
 def test_a_view_is_as_good_as_bytes(tools: type[Tools], log: Any) -> None:
-    """Payloads may come as memory views of a socket's buffer; the log keeps its own copy."""
+    """A payload may be a memory view of a socket's buffer; the log stores a copy of its own."""
     buffer = bytearray(tools.data(b"a", b"b"))
     append_as_leader(log, memoryview(buffer), 0, tools.now_ms)
     buffer[:] = bytes(len(buffer))

@@ -1,4 +1,4 @@
-"""Logs of 0.10, whose messages stand alone (before KIP-98)."""
+"""Logs of 0.10, whose messages are not in batches (before KIP-98)."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from fakekafka.tests.support.logs import Tools
 
 
 def test_a_log_of_0_10_goes_on_inside_a_batch(tools: type[Tools]) -> None:
-    """Messages of 0.10 stand alone: a follower whose log ends between two of them, which only
-    truncation to the high watermark leaves so, takes the later one."""
+    """A 0.10 follower whose log ends between two messages, as after a truncation to the high
+    watermark, appends the later one from a batch that begins earlier."""
     log = tools.log("0.10")
     leader = tools.log()
     append_as_leader(leader, tools.data(b"a", b"b", b"c"), 0, tools.now_ms)

@@ -1,4 +1,4 @@
-"""What a log knows after a restart, and what it forgets when it begins anew."""
+"""What a log knows after a restart, and what it forgets when it is truncated fully."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from fakekafka.tests.support.logs import Tools
 
 
 def test_a_log_that_begins_anew_knows_no_producer(tools: type[Tools], log: Any) -> None:
-    """Neither now nor after a restart; what it stores is to be flushed again
-    (``UnifiedLog.truncateFullyAndStartAt``)."""
+    """A fully truncated log has no producers, also after a restart, and its new records are
+    unflushed (``UnifiedLog.truncateFullyAndStartAt``)."""
     tools.produce(log, 1, 0, 0)
     log.roll()
     tools.produce(log, 1, 0, 1)
@@ -28,7 +28,8 @@ def test_a_log_that_begins_anew_knows_no_producer(tools: type[Tools], log: Any) 
 
 
 def test_a_leaders_log_start_beyond_the_end_is_refused(tools: type[Tools], log: Any) -> None:
-    """A follower that is so far behind begins anew instead (docs/kafka/log.md)."""
+    """A follower does not raise its log start beyond its log end; it is truncated fully instead
+    (docs/kafka/log.md)."""
     tools.fill(log, 3)
     with pytest.raises(KafkaError) as caught:
         log.maybe_increment_log_start_offset(4, "leader")
@@ -37,7 +38,7 @@ def test_a_leaders_log_start_beyond_the_end_is_refused(tools: type[Tools], log: 
 
 
 def test_snapshots_go_with_the_records_before_them(tools: type[Tools], log: Any) -> None:
-    """Those at or below a raised log start are of no use (``maybeIncrementLogStartOffset``)."""
+    """Snapshots at or below a raised log start are deleted (``maybeIncrementLogStartOffset``)."""
     for sequence in range(3):
         tools.produce(log, 1, 0, sequence)
         log.roll()
@@ -49,7 +50,7 @@ def test_snapshots_go_with_the_records_before_them(tools: type[Tools], log: Any)
 def test_a_producer_is_known_by_a_batch_that_the_log_start_cuts(
     tools: type[Tools], log: Any
 ) -> None:
-    """Its batch is read as a whole when the producers are found anew
+    """A batch that spans the log start is read as a whole when producers are rebuilt
     (``UnifiedLog.rebuildProducerState``)."""
     tools.produce(log, 1, 0, 0, count=3)
     log.update_high_watermark(3)
@@ -60,7 +61,8 @@ def test_a_producer_is_known_by_a_batch_that_the_log_start_cuts(
 
 
 def test_a_snapshot_beyond_the_log_is_not_believed(tools: type[Tools], log: Any) -> None:
-    """The tail that it tells of was lost (``ProducerStateManager.truncateAndReload``)."""
+    """A snapshot beyond the log end is discarded, as its records were lost
+    (``ProducerStateManager.truncateAndReload``)."""
     tools.produce(log, 1, 0, 0)
     tools.produce(log, 1, 0, 1)
     log.take_producer_snapshot()
@@ -71,7 +73,8 @@ def test_a_snapshot_beyond_the_log_is_not_believed(tools: type[Tools], log: Any)
 
 
 def test_a_damaged_snapshot_is_removed(tools: type[Tools], log: Any) -> None:
-    """And the log is read instead (``ProducerStateManager.loadFromSnapshot``)."""
+    """A damaged snapshot is deleted and the log is read instead
+    (``ProducerStateManager.loadFromSnapshot``)."""
     tools.produce(log, 1, 0, 0)
     log.storage.put_snapshot(1, b"\0\1damaged")
     reopened = type(log)(tools.name, log.settings, storage=log.storage)
@@ -80,7 +83,7 @@ def test_a_damaged_snapshot_is_removed(tools: type[Tools], log: Any) -> None:
 
 
 def test_an_aborted_transaction_is_listed_once_after_a_replay(tools: type[Tools], log: Any) -> None:
-    """The segment had its entry before its batches were read again."""
+    """An aborted transaction is listed once, though its segment's batches were read again."""
     tools.produce(log, 1, 0, 0, txn=True)
     tools.end(log, 1, False)
     tools.fill(log, 1)
@@ -91,7 +94,7 @@ def test_an_aborted_transaction_is_listed_once_after_a_replay(tools: type[Tools]
 
 
 def test_each_fetched_batch_is_verified(tools: type[Tools], log: Any) -> None:
-    """One damaged batch refuses all (DP-61)."""
+    """DP-61: one damaged batch makes the log refuse all fetched batches."""
     good = tools.batch_at(0)
     second = tools.batch_at(1)
     damaged = type(good).of(second.data[:-1] + b"\xee")
@@ -102,7 +105,7 @@ def test_each_fetched_batch_is_verified(tools: type[Tools], log: Any) -> None:
 
 
 def test_segments_of_records_without_time_roll_by_their_age(tools: type[Tools]) -> None:
-    """Where the producer gave no time the segment's creation counts
+    """A segment whose records have no time rolls by its creation time
     (``LogSegment.timeWaitedForRoll``)."""
     log = tools.log(segment_ms=1000)
     log.active.created_ms = tools.now_ms

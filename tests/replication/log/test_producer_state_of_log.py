@@ -27,7 +27,7 @@ def refusal(call: Any, *arguments: Any, **more: Any) -> ErrorCode:
 
 
 def test_resent_batch_is_a_duplicate(tools: type[Tools], log: Any) -> None:
-    """DP-110: an exact re-send of one of the last five batches gives the old offsets."""
+    """DP-110: an exact repetition of one of the last five batches gets the original offsets."""
     for number in range(6):
         tools.produce(log, 1, 0, number * 2, count=2)
     for number in range(1, 6):
@@ -44,7 +44,7 @@ def test_resent_batch_is_a_duplicate(tools: type[Tools], log: Any) -> None:
 def test_old_and_overlapping_batches_are_out_of_order(
     tools: type[Tools], log: Any, sequence: int, count: int
 ) -> None:
-    """DP-110: beyond the five, or partly overlapping, it is out of order."""
+    """DP-110: a batch older than the last five, or partly overlapping, is out of order."""
     for number in range(6):
         tools.produce(log, 1, 0, number * 2, count=2)
     code = refusal(tools.produce, log, 1, 0, sequence, count=count)
@@ -61,14 +61,14 @@ def test_older_epoch_is_fenced(tools: type[Tools], log: Any) -> None:
 
 @pytest.mark.parametrize("version", ["2.8", "3.9"])
 def test_unknown_producer_may_begin_anywhere(tools: type[Tools], version: str) -> None:
-    """DP-119: since 2.5 a producer of which nothing is known goes on where it was."""
+    """DP-119: since 2.5 an unknown producer may continue with any sequence."""
     log = tools.log(version)
     assert tools.produce(log, 1, 0, 17).first_offset == 0
     assert tools.produce(log, 2, 0, 9).first_offset == 1
 
 
 def test_unknown_producer_was_refused_before(tools: type[Tools]) -> None:
-    """Before 2.5 it got UNKNOWN_PRODUCER_ID, unless it began at zero."""
+    """Before 2.5 an unknown producer got UNKNOWN_PRODUCER_ID, unless its sequence was zero."""
     log = tools.log("1.1")
     assert refusal(tools.produce, log, 1, 0, 17) is ErrorCode.UNKNOWN_PRODUCER_ID
     tools.produce(log, 1, 0, 0)
@@ -76,7 +76,7 @@ def test_unknown_producer_was_refused_before(tools: type[Tools]) -> None:
 
 
 def test_unknown_producer_was_out_of_order_at_first(tools: type[Tools]) -> None:
-    """Before 1.0 (KAFKA-5793) it had no error of its own."""
+    """Before 1.0 (KAFKA-5793) an unknown producer had no error of its own."""
     flags = behaviour("1.1", unknown_producer_id_error=False)
     log = Log(tools.name, tools.config("1.1"), behaviour=flags)
     assert refusal(tools.produce, log, 1, 0, 17) is ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
@@ -86,8 +86,8 @@ def test_unknown_producer_was_out_of_order_at_first(tools: type[Tools]) -> None:
 
 @pytest.mark.parametrize("version", ["0.11", "1.1"])
 def test_a_refused_batch_begins_the_epoch(tools: type[Tools], version: str) -> None:
-    """The leader has noted its epoch when it looks at the sequence (``Log.append``); since 2.0 it
-    has done so before (docs/kafka/offsets-and-epochs.md)."""
+    """Even a refused batch starts its epoch, which a leader records before it checks the sequence
+    (``Log.append``); since 2.0 it does so earlier (docs/kafka/offsets-and-epochs.md)."""
     log = tools.log(version)
     with pytest.raises(KafkaError):
         tools.produce(log, 1, 0, 17)
@@ -100,7 +100,8 @@ def test_a_refused_batch_begins_the_epoch(tools: type[Tools], version: str) -> N
 def test_a_producer_went_with_its_last_record(
     tools: type[Tools], version: str, reason: str
 ) -> None:
-    """Before KAFKA-7190 the log forgot producers as it came to start above their last batch."""
+    """Before KAFKA-7190 a log whose start moved above a producer's last batch forgot the
+    producer."""
     log = tools.log(version)
     for sequence in range(3):
         tools.produce(log, 1, 0, sequence)
@@ -115,7 +116,8 @@ def test_a_producer_went_with_its_last_record(
 
 @pytest.mark.parametrize("version", ["2.8", "3.9"])
 def test_a_producer_outlives_its_records(tools: type[Tools], version: str) -> None:
-    """Since then only silence makes a log forget it: sequences go on to be checked."""
+    """Since KAFKA-7190 a producer expires only by silence, so that its sequences are still
+    checked."""
     log = tools.log(version)
     for sequence in range(3):
         tools.produce(log, 1, 0, sequence)
@@ -126,7 +128,7 @@ def test_a_producer_outlives_its_records(tools: type[Tools], version: str) -> No
 
 
 def test_a_producers_transaction_went_with_its_records(tools: type[Tools]) -> None:
-    """Before KAFKA-7190: what remains of it does not hold the last stable offset back."""
+    """Before KAFKA-7190 a transaction without records did not hold back the last stable offset."""
     log = tools.log("1.1")
     tools.produce(log, 1, 0, 0, txn=True)
     tools.produce(log, 2, 0, 0, txn=True)
@@ -143,7 +145,8 @@ def test_a_producers_transaction_went_with_its_records(tools: type[Tools]) -> No
 def test_a_snapshot_brings_back_who_has_records(
     tools: type[Tools], version: str, known: list[int]
 ) -> None:
-    """Before KAFKA-7190 only those with a batch above the log start were taken out of it."""
+    """Before KAFKA-7190 only producers with a batch above the log start were loaded from a
+    snapshot."""
     disk = MemoryDisk()
     log = disk.open_log(tools.name, tools.config(version))
     tools.produce(log, 1, 0, 0)
@@ -159,7 +162,8 @@ def test_a_snapshot_brings_back_who_has_records(
 
 
 def test_marker_only_state(tools: type[Tools], log: Any) -> None:
-    """DP-117: known from a marker only: older epoch and non-zero sequence refused, zero taken."""
+    """DP-117: a producer known by a marker only is refused an older epoch or a non-zero
+    sequence."""
     tools.end(log, 1, True, epoch=3)
     assert refusal(tools.produce, log, 1, 2, 0) is ErrorCode.INVALID_PRODUCER_EPOCH
     assert refusal(tools.produce, log, 1, 3, 5) is ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
@@ -177,7 +181,8 @@ def test_sequences_wrap_around(tools: type[Tools], log: Any) -> None:
 
 
 def test_expired_producer_is_forgotten(tools: type[Tools], log: Any) -> None:
-    """DP-119: an expired producer goes on without error; one in a transaction never expires."""
+    """DP-119: an expired producer continues without an error; one in a transaction never
+    expires."""
     tools.produce(log, 1, 0, 0)
     tools.produce(log, 2, 0, 0, txn=True)
     week = 604_800_000
@@ -188,7 +193,7 @@ def test_expired_producer_is_forgotten(tools: type[Tools], log: Any) -> None:
 
 
 def test_replication_takes_gaps(tools: type[Tools], log: Any) -> None:
-    """DP-120: a follower appends sequences a client could not."""
+    """DP-120: a follower appends sequences with gaps, which a client could not."""
     header = {"producer_id": 1, "producer_epoch": 0}
     append_as_follower(log, [tools.batch_at(0, base_sequence=0, **header)])
     append_as_follower(log, [tools.batch_at(1, base_sequence=99, **header)])
@@ -196,7 +201,7 @@ def test_replication_takes_gaps(tools: type[Tools], log: Any) -> None:
 
 
 def test_empty_transaction_completes_nothing(tools: type[Tools], log: Any) -> None:
-    """DP-121: a marker without an open transaction is kept but ends none."""
+    """DP-121: a marker without an open transaction is stored but ends none."""
     tools.end(log, 1, False)
     assert (log.log_end_offset, log.first_unstable_offset) == (1, -1)
     log.update_high_watermark(1)
@@ -204,7 +209,8 @@ def test_empty_transaction_completes_nothing(tools: type[Tools], log: Any) -> No
 
 
 def test_older_coordinator_is_fenced(tools: type[Tools], log: Any) -> None:
-    """DP-112: even after an empty transaction; a marker of an older producer epoch is refused."""
+    """DP-112: an older coordinator is fenced even after an empty transaction, and a marker of an
+    older producer epoch refused."""
     tools.end(log, 1, True, epoch=2, coordinator_epoch=5)
     code = refusal(tools.end, log, 1, True, epoch=2, coordinator_epoch=4)
     assert code is ErrorCode.TRANSACTION_COORDINATOR_FENCED
@@ -213,7 +219,8 @@ def test_older_coordinator_is_fenced(tools: type[Tools], log: Any) -> None:
 
 
 def test_newer_marker_fences_the_producer(tools: type[Tools], log: Any) -> None:
-    """A marker with a newer epoch raises it: the old producer instance is refused."""
+    """A marker with a newer epoch raises the producer's epoch, so that the old instance is
+    refused."""
     tools.produce(log, 1, 0, 0, txn=True)
     tools.end(log, 1, False, epoch=1)
     assert refusal(tools.produce, log, 1, 0, 1) is ErrorCode.INVALID_PRODUCER_EPOCH
@@ -221,13 +228,13 @@ def test_newer_marker_fences_the_producer(tools: type[Tools], log: Any) -> None:
 
 
 def test_plain_batch_within_a_transaction(tools: type[Tools], log: Any) -> None:
-    """A producer with an open transaction may not write outside of it."""
+    """A producer with an open transaction may not write outside it."""
     tools.produce(log, 1, 0, 0, txn=True)
     assert refusal(tools.produce, log, 1, 0, 1) is ErrorCode.INVALID_TXN_STATE
 
 
 def test_coordinators_carry_no_sequence(tools: type[Tools], log: Any) -> None:
-    """Offsets in a transaction: sequence -1 is taken from the coordinator, not from clients."""
+    """Sequence -1 in a transaction is accepted from the group coordinator, not from clients."""
     data = tools.data(b"v", producer_id=1, producer_epoch=2, is_transactional=True)
     assert refusal(append_as_leader, log, data, 0, tools.now_ms) is ErrorCode.INVALID_RECORD
     append_as_leader(log, data, 0, tools.now_ms, "coordinator")
@@ -242,7 +249,8 @@ def test_coordinators_carry_no_sequence(tools: type[Tools], log: Any) -> None:
 
 
 def test_open_transaction_holds_the_last_stable_offset(tools: type[Tools], log: Any) -> None:
-    """DP-8: it stays at the first record of the open transaction, whatever the high watermark."""
+    """DP-8: the last stable offset is the first offset of the open transaction, whatever the high
+    watermark."""
     for sequence in range(3):
         tools.produce(log, 1, 0, sequence, txn=True)
     log.update_high_watermark(1)
@@ -250,7 +258,7 @@ def test_open_transaction_holds_the_last_stable_offset(tools: type[Tools], log: 
 
 
 def test_commit_is_visible_with_its_marker(tools: type[Tools], log: Any) -> None:
-    """DP-37: the marker itself must be below the high watermark."""
+    """DP-37: a transaction is visible once its marker is below the high watermark."""
     tools.produce(log, 1, 0, 0, txn=True)
     log.update_high_watermark(1)
     assert log.last_stable_offset == 0
@@ -263,7 +271,8 @@ def test_commit_is_visible_with_its_marker(tools: type[Tools], log: Any) -> None
 
 
 def test_first_unstable_offset_is_lifted_to_the_log_start(tools: type[Tools], log: Any) -> None:
-    """DP-111: with the log start inside the transaction it is the log start."""
+    """DP-111: with the log start inside the transaction the first unstable offset is the log
+    start."""
     tools.fill(log, 1)
     for sequence in range(3):
         tools.produce(log, 1, 0, sequence, txn=True)
@@ -274,7 +283,8 @@ def test_first_unstable_offset_is_lifted_to_the_log_start(tools: type[Tools], lo
 
 
 def test_aborted_transactions_are_listed(tools: type[Tools]) -> None:
-    """DP-38: those that touch the range read, across segments, and no others."""
+    """DP-38: a read lists the aborted transactions that touch its range, across segments, and no
+    others."""
     log = tools.log(segment_bytes=300)
     tools.produce(log, 1, 0, 0, txn=True)  # 0
     tools.produce(log, 2, 0, 0, txn=True)  # 1
@@ -305,7 +315,7 @@ def test_aborted_transactions_are_listed(tools: type[Tools]) -> None:
 
 
 def test_truncation_reopens_a_transaction(tools: type[Tools], log: Any) -> None:
-    """Cutting a marker off makes its transaction open again and unlists the abort."""
+    """A truncation of a marker reopens its transaction and removes its abort from the list."""
     tools.produce(log, 1, 0, 0, txn=True)
     tools.end(log, 1, False)
     log.update_high_watermark(2)
@@ -317,7 +327,8 @@ def test_truncation_reopens_a_transaction(tools: type[Tools], log: Any) -> None:
 
 
 def test_truncation_keeps_what_was_aborted_below(tools: type[Tools], log: Any) -> None:
-    """Though the state is rebuilt from a snapshot that is behind it."""
+    """A truncation keeps the aborts below it, though the state is rebuilt from an earlier
+    snapshot."""
     tools.produce(log, 1, 0, 0, txn=True)
     tools.end(log, 1, False)
     log.take_producer_snapshot()
@@ -331,7 +342,7 @@ def test_truncation_keeps_what_was_aborted_below(tools: type[Tools], log: Any) -
 
 
 def test_crash_rebuilds_the_state(tools: type[Tools]) -> None:
-    """Scanning the log after a crash gives back all five batches and open transactions."""
+    """A scan of the log after a crash restores all five batches and open transactions."""
     disk = MemoryDisk()
     log = disk.open_log(tools.name, tools.config())
     for sequence in range(3):
@@ -391,7 +402,7 @@ def test_follower_has_the_leaders_state(tools: type[Tools], log: Any) -> None:
 
 
 def test_a_follower_notes_producers_batch_by_batch(tools: type[Tools], log: Any) -> None:
-    """One that it has not heard of, one that goes on, and one that begins anew."""
+    """A follower tracks producers that are new, that continue, and that begin a new epoch."""
     follower = tools.log()
     for epoch, sequence in ((0, 0), (0, 1), (1, 0)):
         tools.produce(log, 1, epoch, sequence)
@@ -400,7 +411,8 @@ def test_a_follower_notes_producers_batch_by_batch(tools: type[Tools], log: Any)
 
 
 def test_a_follower_notes_a_producer_that_it_had_forgotten(tools: type[Tools], log: Any) -> None:
-    """Brokers forget silent ones by their own clocks."""
+    """A follower adds a producer that it had expired, as brokers expire silent ones by their own
+    clocks."""
     follower = tools.log()
     for sequence in range(3):
         if sequence == 2:

@@ -1,4 +1,4 @@
-"""Producers and open transactions of a log, rule by rule (Kafka: ``ProducerStateManager``)."""
+"""Rules for the producers and open transactions of a log (Kafka: ``ProducerStateManager``)."""
 
 from __future__ import annotations
 
@@ -40,7 +40,8 @@ def end(state: ProducerStateManager, producer_id: int, offset: int) -> Completed
 
 
 def test_the_oldest_open_transaction_bounds_what_is_stable(state: ProducerStateManager) -> None:
-    """Also the first of all offsets; a younger one that ends first changes nothing."""
+    """The oldest open transaction, even at offset 0, bounds the stable offset; the end of a younger
+    one changes nothing."""
     append(state, FIRST, 0)
     append(state, SECOND, 1)
     append(state, THIRD, 2)
@@ -55,7 +56,8 @@ def test_the_oldest_open_transaction_bounds_what_is_stable(state: ProducerStateM
 
 
 def test_a_transaction_begins_with_its_first_batch(state: ProducerStateManager) -> None:
-    """At offset 0, too; what comes later does not move its beginning."""
+    """A transaction begins with its first batch, even at offset 0; later batches do not move its
+    beginning."""
     append(state, FIRST, 0)
     append(state, FIRST, 1, sequence=1)
     assert state.ongoing == {0: FIRST}
@@ -65,7 +67,8 @@ def test_a_transaction_begins_with_its_first_batch(state: ProducerStateManager) 
 
 
 def test_the_stable_offset_behind_a_decided_transaction(state: ProducerStateManager) -> None:
-    """The oldest of those that stay open, or behind the marker."""
+    """The stable offset after a decided transaction is the oldest open one, or behind the
+    marker."""
     append(state, FIRST, 3)
     append(state, SECOND, 5)
     completed = state.append_marker(FIRST, 0, COMMIT, 6, 200)
@@ -78,7 +81,8 @@ def test_the_stable_offset_behind_a_decided_transaction(state: ProducerStateMana
 
 
 def test_a_new_epoch_forgets_the_batches_of_the_one_before(state: ProducerStateManager) -> None:
-    """A batch of the same sequences is no duplicate then; of the present epoch it is."""
+    """A batch with the sequences of the former epoch is no duplicate; one of the present epoch
+    is."""
     append(state, FIRST, 0, is_transactional=False)
     append(state, FIRST, 1, epoch=1, is_transactional=False)
     entry = state.entries[FIRST]
@@ -90,7 +94,8 @@ def test_a_new_epoch_forgets_the_batches_of_the_one_before(state: ProducerStateM
 
 
 def test_the_last_sequence_of_a_batch_counts_its_records(state: ProducerStateManager) -> None:
-    """One of a coordinator has none, however many records it holds."""
+    """The last sequence of a batch counts its records; a batch of a coordinator has none, whatever
+    its size."""
     append(state, FIRST, 0, count=3)
     assert state.entries[FIRST].last_sequence == 2
     append(state, SECOND, 3, sequence=-1, count=3)
@@ -100,7 +105,8 @@ def test_the_last_sequence_of_a_batch_counts_its_records(state: ProducerStateMan
 def test_who_has_a_transaction_open_since_the_first_offset_does_not_expire(
     state: ProducerStateManager,
 ) -> None:
-    """The others do, at exactly the time; a marker counts as a sign of life."""
+    """A producer with a transaction open since offset 0 does not expire; others do, at the exact
+    time, and a marker counts as activity."""
     append(state, FIRST, 0)
     append(state, SECOND, 1, is_transactional=False)
     append(state, THIRD, 2)
@@ -113,8 +119,8 @@ def test_who_has_a_transaction_open_since_the_first_offset_does_not_expire(
 
 
 def test_a_snapshot_keeps_what_counts(state: ProducerStateManager) -> None:
-    """The last batch, its time, the epoch of the coordinator and the open transaction at offset
-    0."""
+    """A snapshot keeps the last batch, its time, the coordinator epoch and a transaction open at
+    offset 0."""
     append(state, FIRST, 0, count=3)
     append(state, SECOND, 3, is_transactional=False, timestamp=150)
     restored = ProducerStateManager.from_snapshot(state.snapshot())
@@ -129,7 +135,8 @@ def test_a_snapshot_keeps_what_counts(state: ProducerStateManager) -> None:
 def test_open_transactions_of_a_snapshot_are_in_the_order_of_their_offsets(
     state: ProducerStateManager,
 ) -> None:
-    """Whoever wrote first at all: the oldest transaction is looked for at the front."""
+    """The order is by offset, whichever producer wrote first, as the oldest transaction is looked
+    for at the front."""
     append(state, FIRST, 0)
     append(state, SECOND, 1)
     end(state, FIRST, 2)
@@ -139,7 +146,7 @@ def test_open_transactions_of_a_snapshot_are_in_the_order_of_their_offsets(
 
 
 def test_sequences_that_wrapped_around_are_restored(state: ProducerStateManager) -> None:
-    """The batch began before the largest sequence and ended behind it."""
+    """A restored batch may begin before the largest sequence and end after the wrap-around."""
     append(state, FIRST, 0, sequence=(1 << 31) - 1, count=2)
     restored = ProducerStateManager.from_snapshot(state.snapshot())
     batch = restored.entries[FIRST].batches[-1]
@@ -147,7 +154,8 @@ def test_sequences_that_wrapped_around_are_restored(state: ProducerStateManager)
 
 
 def test_a_producer_known_by_a_marker_alone_begins_with_zero(state: ProducerStateManager) -> None:
-    """It has an epoch, so the next one begins with 0; of its own epoch 0 is expected as well."""
+    """A producer known by a marker alone begins with sequence 0, in its own epoch and in the
+    next."""
     state.append_marker(FIRST, 3, COMMIT, 0, 100)
 
     def check(epoch: int, sequence: int) -> None:

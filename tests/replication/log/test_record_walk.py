@@ -1,4 +1,5 @@
-"""What a leader finds out about the records of a batch: are they there, and is the header right?"""
+"""What a leader checks in the records of a batch: that they are valid, and that the header
+agrees."""
 
 from __future__ import annotations
 
@@ -26,20 +27,20 @@ CODECS = ["none", "gzip", "snappy", "lz4", "zstd"]
 
 
 def patched(data: bytes, position: int, new: bytes) -> bytes:
-    """A batch with some bytes changed and the checksum made right again."""
+    """Return a batch with changed bytes and a valid checksum."""
     data = data[:position] + new + data[position + len(new) :]
     batch = RecordBatch.of(data)
     return with_timestamps(data, batch.timestamp_type, batch.max_timestamp)
 
 
 def claiming(data: bytes, count: int) -> bytes:
-    """A batch whose header tells of another number of records."""
+    """Return a batch whose header states another number of records."""
     data = patched(data, 23, (count - 1).to_bytes(4, "big"))
     return patched(data, 57, count.to_bytes(4, "big"))
 
 
 def with_body(codec: str, body: bytes, count: int = 1) -> bytes:
-    """A batch whose checksum is right, whatever its records are."""
+    """Return a batch of a valid checksum with these bytes as records."""
     empty = build_batch([], compression=codec)
     packed = compression.compress(compression.CODEC_IDS[codec], body)
     length = (len(empty) - 12 + len(packed)).to_bytes(4, "big")
@@ -57,7 +58,7 @@ def refusal(log: Any, data: bytes) -> ErrorCode:
 @pytest.mark.parametrize("codec", CODECS)
 @pytest.mark.parametrize("count", [1, 3])
 def test_a_wrong_count_is_refused(tools: type[Tools], codec: str, count: int, policy: str) -> None:
-    """DP-115: the header tells of fewer or of more records than there are."""
+    """DP-115: a header that states fewer or more records than there are is refused."""
     log = tools.log(cleanup_policy=policy)
     data = tools.data(b"x" * 30, b"y", keys=[b"k", b"k"], compression=codec)
     assert refusal(log, claiming(data, count)) is ErrorCode.INVALID_RECORD
@@ -68,7 +69,8 @@ def test_a_wrong_count_is_refused(tools: type[Tools], codec: str, count: int, po
 def test_garbage_instead_of_records_is_refused(
     tools: type[Tools], codec: str, settings: Any
 ) -> None:
-    """Bytes under a right checksum that are no records, packed or not, are INVALID_RECORD."""
+    """Bytes that are not records, compressed or not, are INVALID_RECORD even under a valid
+    checksum."""
     for body in (b"\xff" * 60, b"\x00" * 60, b"\x0c" * 20, b"\x02", b"\xfe\xff\xff\xff\x0f" * 5):
         for count in (1, 2):
             log = tools.log(**settings)
@@ -77,7 +79,7 @@ def test_garbage_instead_of_records_is_refused(
 
 @pytest.mark.parametrize("position", range(HEADER_SIZE, HEADER_SIZE + 10))
 def test_a_small_record_alone_is_looked_at_too(tools: type[Tools], log: Any, position: int) -> None:
-    """Sizes that contradict each other are found in a batch of one, which takes a short way."""
+    """Contradicting sizes are found also in a batch of one record, which takes a fast path."""
     data = tools.data(b"val")
     assert len(data) == HEADER_SIZE + 10
     for byte in (0x00, 0x02, 0x05, 0x0C, 0x7E, 0x80, 0xFF):
@@ -90,7 +92,7 @@ def test_a_small_record_alone_is_looked_at_too(tools: type[Tools], log: Any, pos
 
 @pytest.mark.parametrize("value_size", [1, 57, 58, 59, 8180, 8184, 8185, 8186, 70_000])
 def test_a_record_alone_is_looked_at_whatever_its_size(tools: type[Tools], value_size: int) -> None:
-    """Where its numbers take one byte, two and three: what contradicts itself is found."""
+    """Contradictions are found in a single record whose numbers take one, two or three bytes."""
     data = tools.data(b"x" * value_size)
     assert append_as_leader(tools.log(), data, 0, tools.now_ms).last_offset == 0
     refused = 0
@@ -107,7 +109,8 @@ def test_a_record_alone_is_looked_at_whatever_its_size(tools: type[Tools], value
 
 @pytest.mark.parametrize("size", [*range(1, 8), 65, 66, 8200, 8194, 8195])
 def test_bytes_of_any_number_are_no_record(tools: type[Tools], size: int) -> None:
-    """No record has 65 bytes, for its size would need a second one: nothing stands for it."""
+    """Repeated bytes are refused at any size, also at 65, which no record has, as its length would
+    need a second byte."""
     for byte in (0, 1, 0x7F, 0x80, 0xFF):
         body = bytes((byte,)) * (size - 1) + b"\x00"
         assert refusal(tools.log(), with_body("none", body)) is ErrorCode.INVALID_RECORD
@@ -116,7 +119,8 @@ def test_bytes_of_any_number_are_no_record(tools: type[Tools], size: int) -> Non
 def test_a_small_record_that_claims_to_be_compressed_is_not_taken(
     tools: type[Tools], log: Any
 ) -> None:
-    """The short way is for uncompressed records; this one cannot be unpacked."""
+    """The fast path is for uncompressed records; a record that claims compression and does not
+    decompress is refused."""
     assert refusal(log, patched(tools.data(b"v"), 21, b"\0\1")) is ErrorCode.CORRUPT_MESSAGE
 
 
@@ -135,7 +139,7 @@ def test_a_small_record_that_claims_to_be_compressed_is_not_taken(
     ],
 )
 def test_numbers_of_a_record(record: bytes, passes: bool) -> None:
-    """Numbers have at most five or ten bytes; sizes may be negative but for names
+    """Numbers have at most five or ten bytes; only the sizes of header names may not be negative
     (docs/kafka/log.md#batches)."""
     assert (_walks(record), _decodes(record) or not passes) == (passes, True)
 
@@ -155,7 +159,7 @@ def _decodes(record: bytes) -> bool:
 
 
 def test_walking_and_decoding_agree() -> None:
-    """Damaged or whole: what passes can be decoded, and what cannot be decoded does not pass."""
+    """A batch, damaged or whole, passes the walk exactly if it can be decoded."""
     dice = random.Random(11)
     outcomes = set()
     for _ in range(400):
@@ -191,7 +195,7 @@ def test_walking_and_decoding_agree() -> None:
 
 
 def decoded(body: bytes, count: int) -> tuple[int, int, bool] | None:
-    """What a walk must find out, if it may pass at all."""
+    """Return what a walk must find out, or None if the walk must refuse the records."""
     try:
         found = decode_records(body, HEADER_SIZE, count, 0, 0)
     except MalformedRecords:
@@ -223,7 +227,8 @@ SHAPES: dict[str, Any] = {
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("count", [100, 700])
 def test_records_of_one_shape_are_looked_at_together_as_each_alone(shape: str, count: int) -> None:
-    """Whole, damaged anywhere or with an offset out of order: as if each were decoded."""
+    """Records of equal shape, whole, damaged or with an offset out of order, are judged as if each
+    were decoded."""
     dice = random.Random(count)
     records = [
         Record(index, time, key, value)
@@ -249,7 +254,8 @@ def test_records_of_one_shape_are_looked_at_together_as_each_alone(shape: str, c
 
 @pytest.mark.parametrize("count", [64, 65, 8192, 8193, 16385, 30000])
 def test_offsets_of_any_number_of_bytes_are_in_order(count: int) -> None:
-    """Records of one shape have more bytes where their offsets have; the last one counts too."""
+    """Records of equal shape grow where their offsets need more bytes; the last offset is checked,
+    too."""
     bodies = [bytearray(), bytearray()]
     for body, last in zip(bodies, (count - 1, count), strict=True):
         for index in range(count):
@@ -264,7 +270,7 @@ def test_offsets_of_any_number_of_bytes_are_in_order(count: int) -> None:
 def test_the_largest_timestamp_is_that_of_the_records(
     tools: type[Tools], log: Any, codec: str, count: int
 ) -> None:
-    """A header that tells of another largest time is put right; the records stay as they are."""
+    """A header with another maximum timestamp is corrected; the records stay unchanged."""
     times = [1000, 3000, 2000][:count]
     data = tools.data(*[b"v"] * count, times=times, compression=codec)
     info = append_as_leader(log, with_timestamps(data, 0, 9_999_999_999_999), 0, 5000)
@@ -278,7 +284,7 @@ def test_the_largest_timestamp_is_that_of_the_records(
 
 
 def test_compressed_records_in_order_stay_packed_as_they_came(tools: type[Tools], log: Any) -> None:
-    """A compressed batch keeps its bytes behind offset and epoch."""
+    """A compressed batch keeps its bytes except offset and epoch."""
     data = tools.data(b"a" * 50, b"b" * 50, compression="gzip")
     append_as_leader(log, data, 0, tools.now_ms)
     assert next(iter(log.batches())).data[16:] == data[16:]
@@ -288,21 +294,22 @@ def test_compressed_records_in_order_stay_packed_as_they_came(tools: type[Tools]
 def test_compressed_records_out_of_order_are_renumbered(
     tools: type[Tools], log: Any, codec: str
 ) -> None:
-    """Old clients get the offsets inside a compressed batch wrong; the leader gives them anew."""
+    """Offsets that old clients number wrongly inside a compressed batch are assigned anew by the
+    leader."""
     records = [Record(0, 5, None, b"a"), Record(5, 6, None, b"b")]
     append_as_leader(log, build_batch(records, compression=codec, last_offset=1), 0, 9)
     assert [(r.offset, r.timestamp, r.value) for r in log.records()] == [(0, 5, b"a"), (1, 6, b"b")]
 
 
 def test_offsets_of_an_uncompressed_batch_are_not_looked_at(tools: type[Tools], log: Any) -> None:
-    """Kafka counts the records and leaves the offset deltas of an uncompressed batch alone."""
+    """Kafka counts the records of an uncompressed batch but ignores their offset deltas."""
     data = build_batch([Record(0, 5, None, b"a"), Record(5, 5, None, b"b")], last_offset=1)
     assert append_as_leader(log, data, 0, 9).last_offset == 1
     assert next(iter(log.batches())).data[16:] == data[16:]
 
 
 def test_a_timestamp_beyond_64_bits_is_refused(tools: type[Tools], log: Any) -> None:
-    """The first time plus a record's distance from it must be a number Kafka knows."""
+    """The base timestamp plus a record's delta must fit 64 bits."""
     for first, second in ((1 << 62, 1 << 63), (-(1 << 62), -(1 << 63) - 1)):
         records = [Record(0, first, None, b"a"), Record(1, second, None, b"b")]
         data = build_batch(records, max_timestamp=max(first, -1))
@@ -310,14 +317,14 @@ def test_a_timestamp_beyond_64_bits_is_refused(tools: type[Tools], log: Any) -> 
 
 
 def test_times_before_the_epoch_leave_no_largest_time(tools: type[Tools], log: Any) -> None:
-    """Kafka's largest time begins at -1, the time of records without one."""
+    """Kafka's maximum timestamp begins at -1, the timestamp of records without one."""
     append_as_leader(log, tools.data(b"a", b"b", times=[-1, -7]), 0, 9)
     append_as_leader(log, tools.data(b"a", times=[-7]), 0, 9)
     assert [batch.max_timestamp for batch in log.batches()] == [-1, -1]
 
 
 def test_the_append_time_bit_is_refused_whatever_the_topic(tools: type[Tools]) -> None:
-    """No producer may set it, not even for a topic that goes by the append time
+    """No producer may set the bit, even for a LogAppendTime topic
     (docs/kafka/log.md#validation)."""
     log = tools.log(message_timestamp_type="LogAppendTime")
     data = with_timestamps(tools.data(b"a", b"b"), 1, 77)
@@ -325,7 +332,7 @@ def test_the_append_time_bit_is_refused_whatever_the_topic(tools: type[Tools]) -
 
 
 def test_header_names_that_are_not_utf_8_pass(tools: type[Tools], log: Any) -> None:
-    """Kafka decodes names of headers leniently, and late."""
+    """Kafka decodes header names leniently and late, so that they need not be UTF-8."""
     data = build_batch([Record(0, 5, None, b"v", (("name", b"1"),))])
     append_as_leader(log, patched(data, data.index(b"name"), b"n\xff\xfee"), 0, 9)
     assert log.records()[0].headers == (("n\ufffd\ufffde", b"1"),)

@@ -22,7 +22,7 @@ DAY_MS = 86_400_000
 
 
 def filled(tools: type[Tools], count: int, **overrides: Any) -> Any:
-    """One record of 69 bytes per batch, two batches per segment, ten ms apart."""
+    """A log of one 69-byte record per batch, two batches per segment, ten ms apart."""
     log = tools.log(segment_bytes=140, **overrides)
     for number in range(count):
         data = tools.data(b"v", times=[tools.now_ms + 10 * number])
@@ -36,7 +36,7 @@ def bases(log: Any) -> list[int]:
 
 
 def test_time_retention(tools: type[Tools]) -> None:
-    """Segments whose largest timestamp is too old go; the log start follows."""
+    """Segments whose largest timestamp is too old are deleted, and the log start follows."""
     log = filled(tools, 6, retention_ms=100)
     assert delete_old_segments(log, tools.now_ms + 110) == 0
     assert delete_old_segments(log, tools.now_ms + 111) == 1
@@ -44,7 +44,7 @@ def test_time_retention(tools: type[Tools]) -> None:
 
 
 def test_whole_log_may_expire(tools: type[Tools]) -> None:
-    """The active segment goes too, after a new empty one was rolled, which stays."""
+    """The active segment may expire, too, after a new empty one was rolled, which stays."""
     log = filled(tools, 5, retention_ms=100)
     assert delete_old_segments(log, tools.now_ms + 10_000) == 3
     assert (bases(log), log.log_start_offset, log.log_end_offset) == ([5], 5, 5)
@@ -53,7 +53,7 @@ def test_whole_log_may_expire(tools: type[Tools]) -> None:
 
 @pytest.mark.parametrize(("limit", "left"), [(280, [2, 4]), (274, [2, 4]), (137, [4]), (-1, None)])
 def test_size_retention(tools: type[Tools], limit: int, left: list[int] | None) -> None:
-    """Only whole segments that exceed ``retention.bytes`` go, oldest first."""
+    """Only whole segments beyond ``retention.bytes`` are deleted, oldest first."""
     log = filled(tools, 6, retention_bytes=limit, retention_ms=-1)
     size = log.segments[0].size
     log.update_config(
@@ -75,7 +75,7 @@ def test_high_watermark_protects(tools: type[Tools]) -> None:
 def test_before_1_0_what_is_not_replicated_expires_too(
     tools: type[Tools], version: str, left: list[int]
 ) -> None:
-    """KAFKA-5634: 0.10 looks at time alone; the high watermark comes along to the log start."""
+    """KAFKA-5634: 0.10 considers time alone; the high watermark follows the log start."""
     log = filled(tools, 6, kafka_version=version, retention_ms=1)
     log.high_watermark = 3
     delete_old_segments(log, tools.now_ms + DAY_MS)
@@ -93,7 +93,7 @@ def test_segments_below_the_log_start_go_whatever_the_policy(tools: type[Tools])
 
 
 def test_records_without_time_age_by_the_last_write(tools: type[Tools]) -> None:
-    """Without timestamps retention goes by when the segment was written."""
+    """Segments without timestamps expire by the time they were last written."""
     log = tools.log(retention_ms=100)
     append_as_leader(log, tools.data(b"v", times=[-1]), 0, 1000)
     log.update_high_watermark(1)
@@ -110,7 +110,7 @@ def disk(request: pytest.FixtureRequest, tmp_path: Path) -> Disk:
 
 
 def test_last_record_of_a_key_stays(tools: type[Tools], disk: Disk) -> None:
-    """Offsets do not change; what is left survives a restart."""
+    """The last record of each key keeps its offset, and survives a restart."""
     config = tools.config(cleanup_policy="compact", segment_bytes=200)
     log = disk.open_log(tools.name, config)
     put(log, tools, ("a", "1"), ("b", "1"))
@@ -130,7 +130,7 @@ def test_last_record_of_a_key_stays(tools: type[Tools], disk: Disk) -> None:
 
 
 def test_active_segment_is_left_alone(tools: type[Tools]) -> None:
-    """The head of the log keeps every record."""
+    """The active segment keeps every record."""
     log = tools.log(cleanup_policy="compact")
     put(log, tools, ("a", "1"))
     put(log, tools, ("a", "2"))
@@ -142,7 +142,7 @@ def test_active_segment_is_left_alone(tools: type[Tools]) -> None:
 
 
 def test_dirty_ratio_decides(tools: type[Tools]) -> None:
-    """Without enough dirty bytes nothing happens; the lag limit overrides that."""
+    """A log with too few dirty bytes is not compacted, unless the maximum lag has passed."""
     log = tools.log(cleanup_policy="compact", min_cleanable_dirty_ratio=0.9)
     for number in range(10):
         put(log, tools, (f"k{number}", "x" * 20))
@@ -161,7 +161,7 @@ def test_dirty_ratio_decides(tools: type[Tools]) -> None:
 
 
 def test_young_records_are_left_alone(tools: type[Tools]) -> None:
-    """``min.compaction.lag.ms`` protects what is younger."""
+    """Records younger than ``min.compaction.lag.ms`` are kept."""
     log = tools.log(cleanup_policy="compact", min_compaction_lag_ms=1000)
     put(log, tools, ("a", "1"))
     put(log, tools, ("a", "2"))
@@ -179,7 +179,7 @@ def test_other_policies_are_not_compacted(tools: type[Tools]) -> None:
 
 
 def test_tombstones_go_after_their_retention(tools: type[Tools], disk: Disk) -> None:
-    """A tombstone stays for ``delete.retention.ms`` from the pass that first saw it."""
+    """A tombstone is removed ``delete.retention.ms`` after the first pass that found it."""
     log = disk.open_log(tools.name, tools.config(cleanup_policy="compact"))
     put(log, tools, ("a", "1"), ("b", "1"))
     put(log, tools, ("a", None))
@@ -197,7 +197,7 @@ def test_tombstones_go_after_their_retention(tools: type[Tools], disk: Disk) -> 
 
 
 def test_last_sequence_of_a_producer_survives(tools: type[Tools]) -> None:
-    """The last batch of a producer stays, empty, so that its sequence is known."""
+    """The last batch of a producer stays, empty, so that its sequence remains known."""
     log = tools.log(cleanup_policy="compact")
     header = {"producer_id": 7, "producer_epoch": 0}
     put(log, tools, ("a", "1"), base_sequence=0, **header)
@@ -213,7 +213,8 @@ def test_last_sequence_of_a_producer_survives(tools: type[Tools]) -> None:
 
 
 def test_the_marker_of_an_empty_transaction_goes(tools: type[Tools]) -> None:
-    """The data of the transaction before it, which is there, is not its own."""
+    """The marker is removed although an earlier transaction's data is there, as that is not its
+    own."""
     log = tools.log(cleanup_policy="compact")
     header = {"producer_id": 1, "producer_epoch": 0, "base_sequence": 0}
     put(log, tools, ("a", "1"), is_transactional=True, **header)
@@ -227,7 +228,8 @@ def test_the_marker_of_an_empty_transaction_goes(tools: type[Tools]) -> None:
 
 
 def test_aborted_records_and_then_their_marker_go(tools: type[Tools], disk: Disk) -> None:
-    """Aborted data goes at once, its marker a retention time later; committed data stays."""
+    """Aborted records are removed at once, their marker a retention time later; committed ones
+    stay."""
     log = disk.open_log(tools.name, tools.config(cleanup_policy="compact"))
     put(log, tools, ("a", "kept"))
     for producer, value in ((1, "aborted"), (2, "committed")):
@@ -277,7 +279,7 @@ def test_codec_is_kept(tools: type[Tools], codec: str) -> None:
 
 
 def test_small_segments_are_merged(tools: type[Tools]) -> None:
-    """Neighbours that fit into one segment become one."""
+    """Adjacent segments that fit into one are merged."""
     log = tools.log(cleanup_policy="compact", segment_bytes=150)
     for number in range(6):
         put(log, tools, (f"k{number % 2}", "v"))
@@ -290,7 +292,7 @@ def test_small_segments_are_merged(tools: type[Tools]) -> None:
 
 
 def test_truncation_makes_cleaned_offsets_dirty(tools: type[Tools]) -> None:
-    """What is written anew below the cleaned offset is compacted again."""
+    """Records written below the cleaned offset after a truncation are compacted again."""
     log = tools.log(cleanup_policy="compact", min_cleanable_dirty_ratio=0)
     for number in range(4):
         put(log, tools, ("a", str(number)))

@@ -1,4 +1,4 @@
-"""What replicas keep of a batch in memory, and that reading it back misses nothing."""
+"""The memory that replicas need per batch, and reading from it without a gap."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ BIG = 1 << 30
 
 
 def follow(leader: Log, follower: Log) -> None:
-    """Copy everything, a few batches at a time."""
+    """Copy all records, a few batches at a time."""
     while follower.log_end_offset < leader.log_end_offset:
         end = leader.log_end_offset
         read = leader.read(follower.log_end_offset, 20_000, end)
@@ -34,7 +34,8 @@ def contents(log: Log) -> list[bytes | None]:
 def test_single_records_of_a_kilobyte_cost_at_most_a_tenth_more(
     tools: type[Tools], factor: int
 ) -> None:
-    """One batch per record is the worst case: whatever is kept of a batch is kept per record."""
+    """With one batch per record, the worst case, the state kept per batch costs at most a tenth
+    more."""
     leader = tools.log()
     followers = [tools.log() for _ in range(factor - 1)]
     data = [tools.data(b"x" * 1000, times=[tools.now_ms + number // 5]) for number in range(1000)]
@@ -92,7 +93,7 @@ def test_a_cut_log_ends_with_the_batch_before_the_cut(tools: type[Tools], keep: 
 
 
 def test_a_read_ends_below_its_bound_wherever_that_lies(tools: type[Tools]) -> None:
-    """The bound is inside a batch, at its edge, in another segment, at the end."""
+    """The bound of a read may be inside a batch, at its edge, in another segment, or at the end."""
     log = tools.log(segment_bytes=400)
     for _ in range(12):
         append_as_leader(log, tools.data(b"a", b"b", b"c"), 0, tools.now_ms)
@@ -110,7 +111,7 @@ def test_a_read_ends_below_its_bound_wherever_that_lies(tools: type[Tools]) -> N
 
 
 def test_a_time_is_found_among_many_small_batches(tools: type[Tools]) -> None:
-    """Times go up and down; the index that narrows the search must never skip the first match."""
+    """Timestamps rise and fall; the index that narrows the search never skips the first match."""
     rng = random.Random(5)
     times = [1000 + number // 3 + rng.randrange(-20, 20) for number in range(300)]
     log = tools.log(index_interval_bytes=100, message_timestamp_difference_max_ms=LONG_MAX)

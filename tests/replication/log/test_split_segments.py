@@ -1,4 +1,4 @@
-"""A segment that is split into several is read, searched and cut as before."""
+"""A segment that is split into several can be read, searched and truncated as before."""
 
 from __future__ import annotations
 
@@ -35,7 +35,8 @@ def found(log: Log, time: int) -> tuple[int, int] | None:
 def test_a_log_with_split_segments_is_the_same_log(
     version: str, batches: list[tuple[int, int]], bytes_max: int, data: st.DataObject
 ) -> None:
-    """Every offset and every time leads to the same batches; so does a log that is cut then."""
+    """Every offset and time finds the same batches in a log with split segments, also after a
+    truncation."""
     whole, split = made(version, batches), made(version, batches)
     split_segments(split.storage, bytes_max, split.settings.index_interval_bytes)
     assert [s.base_offset for s in split.segments] == sorted(
@@ -55,7 +56,7 @@ def test_a_log_with_split_segments_is_the_same_log(
 
 
 def test_what_was_aborted_stays_with_its_marker() -> None:
-    """A reader below it finds it in whichever piece it lies."""
+    """A reader below an aborted transaction's marker finds the abort in whichever part has it."""
     from fakekafka.replication.log.segment import AbortedEntry
 
     log = made("3.9", [(200, 0)] * 10)

@@ -1,4 +1,4 @@
-"""The marks that truncation takes along with the records (docs/kafka/log.md#truncation)."""
+"""The offsets that a truncation lowers (docs/kafka/log.md#truncation)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from fakekafka.tests.support.logs import Tools
 
 
 def test_the_recovery_point_is_not_above_the_end(tools: type[Tools]) -> None:
-    """What is written anew below the old one is not flushed: it is not believed after a crash."""
+    """A truncation lowers the recovery point, so that records written anew below the old one count
+    as unflushed after a crash."""
     disk = MemoryDisk()
     log = tools.fill(disk.open_log(tools.name, tools.config()), 5)
     log.flush()
@@ -34,7 +35,8 @@ def test_a_recovery_point_below_the_cut_stays(tools: type[Tools], log: Any) -> N
 
 
 def test_a_cut_below_the_log_start_takes_it_along(tools: type[Tools], log: Any) -> None:
-    """The records are there yet, in the first segment: the log start becomes the end."""
+    """A truncation below the log start, but in the first segment, makes the log end the log
+    start."""
     tools.fill(log, 5)
     log.update_high_watermark(5)
     log.maybe_increment_log_start_offset(4)
@@ -53,7 +55,7 @@ def test_a_log_start_below_the_cut_stays(tools: type[Tools], log: Any) -> None:
 
 
 def cut_and_refilled(tools: type[Tools], cut: Any) -> Any:
-    """A log compacted as a whole, cut, and filled with one key up to where it ended before."""
+    """A log compacted completely, truncated, and filled with one key up to its former end."""
     log = tools.log(cleanup_policy="compact", segment_bytes=100, min_cleanable_dirty_ratio=0)
     for number in range(4):
         put(log, tools, ("a", str(number)))
@@ -68,12 +70,13 @@ def cut_and_refilled(tools: type[Tools], cut: Any) -> Any:
 
 
 def test_what_is_written_below_the_cleaned_offset_is_dirty(tools: type[Tools]) -> None:
-    """Also when the log has become as long as it was by the time it is compacted again."""
+    """Records written below the cleaned offset are dirty, even if the log has its former length at
+    the next compaction."""
     log = cut_and_refilled(tools, lambda log: log.truncate_to(1))
     assert content(log) == [(5, "b", "5")]
 
 
 def test_a_log_that_starts_anew_is_dirty(tools: type[Tools]) -> None:
-    """As one that was cut."""
+    """A fully truncated log is dirty, like one that was truncated."""
     log = cut_and_refilled(tools, lambda log: log.truncate_fully_and_start_at(1))
     assert content(log) == [(5, "b", "5")]

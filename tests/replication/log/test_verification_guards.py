@@ -1,5 +1,5 @@
-"""Guards of transactions that may begin on a partition
-(KIP-890, docs/kafka/transactions.md#verification)."""
+"""Guards of transactions that may start on a partition (KIP-890,
+docs/kafka/transactions.md#verification)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def is_taken(guards: VerificationGuards, producer_id: int, guard: VerificationGu
 
 
 def test_an_answer_counts_for_the_guard_that_it_was_asked_for() -> None:
-    """Not for one of another producer, nor for one that was dropped meanwhile."""
+    """An answer does not count for the guard of another producer, nor for a dropped guard."""
     guards = VerificationGuards()
     guard = guards.start(1, 0, 0, 100)
     assert guards.start(1, 1, 0, 200) is guard
@@ -32,7 +32,7 @@ def test_an_answer_counts_for_the_guard_that_it_was_asked_for() -> None:
 
 
 def test_a_guard_whose_question_led_to_nothing_is_dropped() -> None:
-    """When the time is up that producer ids are kept, since it was asked first."""
+    """An unanswered guard is dropped when producer ids expire, counted from its first request."""
     guards = VerificationGuards()
     guard = guards.start(1, 0, 0, 100)
     later = guards.start(2, 0, 0, 101)
@@ -47,7 +47,7 @@ def test_a_guard_whose_question_led_to_nothing_is_dropped() -> None:
     ("epoch", "sequence", "lowest"), [(5, 3, 3), (5, 9, 4), (6, 9, 9), (4, 1, 4)]
 )
 def test_a_batch_waits_for_the_first_one(epoch: int, sequence: int, lowest: int) -> None:
-    """That is the one of the lowest sequence in the newest epoch."""
+    """A batch waits for the batch with the lowest sequence in the newest epoch."""
     guards = VerificationGuards()
     guards.start(1, 4, 5, 100)
     guards.start(1, sequence, epoch, 200)

@@ -41,7 +41,7 @@ def test_the_high_watermark_is_the_least_end_in_the_isr(version: str, waits: boo
     cluster.fetch(0, 1, replica_id=2)
     assert cluster[0].high_watermark() == 1
     partition = leader_of(cluster)
-    partition.isr = partition.maximal_isr = (0, 1)  # 2 is out, but was caught up right now
+    partition.isr = partition.maximal_isr = (0, 1)  # 2 left, but was caught up just now
     cluster.produce(0, "b")
     cluster.fetch(0, 2, replica_id=1)
     assert cluster[0].high_watermark() == (1 if waits else 2)
@@ -83,7 +83,7 @@ def test_a_change_of_the_isr_moves_it(version: str, expected: int) -> None:
 
 @pytest.mark.parametrize("version", ALL)
 def test_a_leaders_high_watermark_never_falls(version: str) -> None:
-    """The high watermark of a leader only grows."""
+    """The high watermark of a leader never falls."""
     cluster = led(version)
     cluster.produce(0, *"abc")
     cluster.fetch(0, 3, replica_id=1)
@@ -94,7 +94,8 @@ def test_a_leaders_high_watermark_never_falls(version: str) -> None:
 
 @pytest.mark.parametrize("version", ALL)
 def test_a_followers_is_the_leaders_within_its_log(version: str) -> None:
-    """A follower's high watermark is the lesser of its own end and the leader's high watermark."""
+    """A follower's high watermark is the smaller of its own log end and the leader's high
+    watermark."""
     cluster = led(version)
     cluster.produce(0, *"ab")
     log = cluster[1].log()
@@ -112,7 +113,8 @@ def test_a_followers_is_the_leaders_within_its_log(version: str) -> None:
 
 @pytest.mark.parametrize(("version", "expected"), [("0.10", 1), ("1.1", 1), ("2.8", 1), ("3.9", 0)])
 def test_too_small_an_isr_stops_producers_only(version: str, expected: int) -> None:
-    """Below min.insync.replicas acks=all is refused, acks=1 is taken and becomes visible."""
+    """With an ISR below min.insync.replicas acks=all is refused; acks=1 is accepted and becomes
+    visible."""
     cluster = led(version, isr=(0,), topic={"min.insync.replicas": "2"})
     (refused,) = cluster.produce(0, "a", acks=-1)
     assert refused.error is ErrorCode.NOT_ENOUGH_REPLICAS
@@ -161,7 +163,8 @@ def test_a_follower_has_no_isr(version: str) -> None:
 
 @pytest.mark.parametrize("version", ALL)
 def test_who_does_not_know_its_leader_does_not_follow(version: str) -> None:
-    """A broker follows only a leader that it knows to live; else it only creates the log."""
+    """A broker follows only a leader that it knows to be live; otherwise it only creates the
+    log."""
     cluster = ReplicaCluster(version, 2)
     cluster.replicas[TP] = (0, 1)
     cluster.state[TP] = LeaderAndIsr(0, 0, (0, 1), 0)
@@ -216,7 +219,8 @@ def test_who_is_below_the_high_watermark_does_not_join(version: str) -> None:
     ("version", "isr"), [("0.10", (0,)), ("1.1", (0,)), ("2.8", (0, 1)), ("3.9", (0, 1))]
 )
 def test_who_is_not_caught_up_for_the_lag_time_leaves(version: str, isr: tuple[int, ...]) -> None:
-    """Who was caught up longer than replica.lag.time.max.ms ago leaves, whatever it has."""
+    """A replica that was last caught up longer than replica.lag.time.max.ms ago leaves, whatever it
+    has."""
     cluster = led(version)
     cluster.produce(0, "a")
     cluster.fetch(0, 1, replica_id=1)
@@ -230,7 +234,8 @@ def test_who_is_not_caught_up_for_the_lag_time_leaves(version: str, isr: tuple[i
 @pytest.mark.parametrize("version", ALL)
 @pytest.mark.parametrize("fetches", [True, False], ids=["slow", "stuck"])
 def test_stuck_and_slow_followers_leave_alike(version: str, fetches: bool) -> None:
-    """Who stopped fetching and who fetches but never reaches the end: the same time decides."""
+    """A follower that stops fetching and one that never reaches the end leave by the same time
+    limit."""
     cluster = led(version)
     cluster.produce(0, *"abc")
     cluster.clock.now_ms += lag_ms(cluster) + 1
@@ -257,7 +262,7 @@ def test_how_far_behind_does_not_matter(version: str) -> None:
 
 @pytest.mark.parametrize("version", ALL)
 def test_the_leader_writes_the_isr_into_zookeeper(version: str) -> None:
-    """The leader itself writes it, and announces that; a broker sends no request for it."""
+    """The leader writes the ISR itself and announces the change; it sends no request for it."""
     cluster = led(version, isr=(0,))
     cluster.fetch(0, 0, replica_id=1)
     assert cluster.state[TP].isr == (0, 1)
@@ -269,7 +274,7 @@ def test_the_leader_writes_the_isr_into_zookeeper(version: str) -> None:
 
 @pytest.mark.parametrize("version", ALL)
 def test_a_refused_write_leaves_the_isr_as_it_was(version: str) -> None:
-    """If ZooKeeper has another version, the old ISR stays, and a later try may succeed."""
+    """If ZooKeeper has another version, the old ISR stays, and a later attempt may succeed."""
     cluster = led(version, isr=(0,))
     cluster.state[TP] = LeaderAndIsr(0, 0, (0,), 9)
     cluster.fetch(0, 0, replica_id=1)
@@ -283,7 +288,7 @@ def test_a_refused_write_leaves_the_isr_as_it_was(version: str) -> None:
 
 @pytest.mark.parametrize("version", ALL)
 def test_a_joiner_counts_when_it_is_written(version: str) -> None:
-    """A replica holds the high watermark from when the ISR with it is written."""
+    """A replica holds back the high watermark from when the ISR with it is written."""
     cluster = led(version, isr=(0,))
     cluster.hold_isr_changes()
     cluster.fetch(0, 0, replica_id=1)
@@ -321,7 +326,7 @@ def test_acks_all_waits_for_the_high_watermark(version: str) -> None:
     ],
 )
 def test_an_isr_that_shrank_below_the_minimum_is_told(version: str, error: ErrorCode) -> None:
-    """If the ISR became too small meanwhile, the answer is NOT_ENOUGH_REPLICAS_AFTER_APPEND."""
+    """If the ISR shrank too far meanwhile, the answer is NOT_ENOUGH_REPLICAS_AFTER_APPEND."""
     cluster = led(version, topic={"min.insync.replicas": "2"})
     answers = cluster.produce_async(0, "a", timeout_ms=200_000)
     cluster.clock.advance(lag_ms(cluster) * 2 + 1)

@@ -1,4 +1,4 @@
-"""Claims of articles on replicas: their offsets, when they are caught up, how they come to be.
+"""Claims of articles on replicas: their offsets, when they are caught up, how they are created.
 
 Each docstring is the claim; the values are what each release does (docs/kafka/articles.md#claims).
 """
@@ -21,7 +21,8 @@ def leader_of(cluster: ReplicaCluster, broker_id: int = 0) -> Any:
 
 @pytest.mark.parametrize("version", ALL)
 def test_a_remote_replicas_end_is_what_it_asked_for(version: str) -> None:
-    """The end of the local replica is its log's; that of a remote one is set by its fetch only."""
+    """The end of the local replica is its log's; that of a remote replica is set only by its
+    fetch."""
     cluster = led(version)
     cluster.produce(0, *"abc")
     assert cluster[0].log_end_offset() == 3
@@ -36,7 +37,7 @@ def test_a_remote_replicas_end_is_what_it_asked_for(version: str) -> None:
 
 @pytest.mark.parametrize("version", ALL)
 def test_a_remote_replica_has_no_high_watermark(version: str) -> None:
-    """Only the local replica has a high watermark, only it has a log."""
+    """Only the local replica has a high watermark and a log."""
     cluster = led(version)
     partition = leader_of(cluster)
     assert partition.log.high_watermark == 0
@@ -51,7 +52,7 @@ def test_a_remote_replica_has_no_high_watermark(version: str) -> None:
     ("version", "is_caught_up"), [("0.10", False), ("1.1", True), ("2.8", True), ("3.9", True)]
 )
 def test_caught_up_is_who_reached_the_end(version: str, is_caught_up: bool) -> None:
-    """A follower is caught up when, and only when, its fetch reached the leader's log end."""
+    """A follower is caught up exactly when its fetch reaches the leader's log end."""
     cluster = led(version)
     cluster.produce(0, *"ab")
     cluster.clock.advance(10)
@@ -70,7 +71,7 @@ def test_caught_up_is_who_reached_the_end(version: str, is_caught_up: bool) -> N
     ("version", "is_known"), [("0.10", True), ("1.1", False), ("2.8", False), ("3.9", False)]
 )
 def test_a_replica_counts_as_caught_up_from_its_creation(version: str, is_known: bool) -> None:
-    """The time of being caught up starts with the object, so one outside the ISR has it, too."""
+    """The caught-up time starts with the replica object, even for one outside the ISR."""
     cluster = led(version, brokers=3, isr=(0, 1))
     created_ms = cluster.clock.now_ms
     outsider = leader_of(cluster).replica(2)
@@ -134,7 +135,7 @@ def test_a_follower_that_is_not_assigned_is_an_error(version: str, error: ErrorC
 def test_the_first_high_watermark_is_the_checkpointed_one(
     version: str, checkpointed: int | None, expected: int
 ) -> None:
-    """It is the one in the checkpoint or 0, and never above the log's end."""
+    """The first high watermark is the checkpointed one or 0, and never above the log end."""
     cluster = led(version, leader=1)
     cluster[1].kill()
     cluster.elect(0, isr=(0,))

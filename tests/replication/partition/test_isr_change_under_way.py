@@ -1,5 +1,5 @@
-"""What goes on while an ISR change is under way
-(docs/kafka/partitions.md#state, PartitionLockTest)."""
+"""Operations of a partition during an ISR change (docs/kafka/partitions.md#state,
+PartitionLockTest)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ LAG_MS = 30_000
 
 
 def shrinking() -> ReplicaCluster:
-    """Broker 2 fell behind; its removal is proposed and not answered."""
+    """A partition whose leader has proposed to remove the lagging broker 2, without an answer
+    yet."""
     cluster = led("2.8", 3)
     cluster.produce(0, "a")
     for follower in (1, 2):
@@ -28,8 +29,8 @@ def shrinking() -> ReplicaCluster:
 
 
 def test_appends_and_followers_do_not_wait_for_an_isr_change() -> None:
-    """DP-29: nothing but another change of the ISR waits for the one under way. Kafka needs a
-    lock that readers share for that; here the broker is one actor, which parks no handler."""
+    """DP-29: only another ISR change waits for the one in flight. Kafka needs a lock that readers
+    share for that; here the broker is one actor, which suspends no handler."""
     cluster = shrinking()
     partition = cluster[0].partition()
     pending = present(partition.pending_isr)
@@ -48,14 +49,14 @@ def test_appends_and_followers_do_not_wait_for_an_isr_change() -> None:
 
 
 def new_leadership(leader: int) -> LeaderAndIsrPartitionState:
-    """The next one, from the next controller, with another assignment."""
+    """The next leadership, from the next controller, with another assignment."""
     return LeaderAndIsrPartitionState(
         TP.topic, TP.partition, 9, leader, 7, (0, 1, 2), 12, (0, 1, 2, 3), (3,), (1,), False
     )
 
 
 def test_a_new_leadership_ends_the_change_under_way() -> None:
-    """The proposal is forgotten where it waits, too, so that the next one is taken."""
+    """A new leadership also removes the queued proposal, so that the next one is accepted."""
     cluster = shrinking()
     partition = cluster[0].partition()
     assert not partition.make_leader(new_leadership(0))
@@ -67,7 +68,7 @@ def test_a_new_leadership_ends_the_change_under_way() -> None:
 
 
 def test_who_follows_has_the_assignment_and_nothing_under_way() -> None:
-    """A leader that becomes follower proposes nothing any more."""
+    """A leader that becomes a follower has no ISR change in flight."""
     cluster = shrinking()
     partition = cluster[0].partition()
     partition.make_follower(new_leadership(2))
@@ -83,7 +84,8 @@ def test_who_follows_has_the_assignment_and_nothing_under_way() -> None:
 
 @pytest.mark.parametrize("follower", [1, 2])
 def test_the_high_watermark_counts_who_is_about_to_leave(follower: int) -> None:
-    """DP-29: with a follower that does come, the high watermark moves as ever; without, not."""
+    """DP-29: the high watermark waits for a follower whose removal is pending, and moves if it
+    fetches."""
     cluster = shrinking()
     before = cluster[0].high_watermark()
     cluster.fetch(0, 2, replica_id=follower)
@@ -94,7 +96,8 @@ def test_the_high_watermark_counts_who_is_about_to_leave(follower: int) -> None:
 def test_who_leaves_the_isr_while_idle_comes_back(version: str) -> None:
     """DP-29: a follower that caught up while its removal was decided rejoins with its next fetch.
 
-    Kafka looks at each fetch (``Partition.maybeExpandIsr``); to the session, the removal is news.
+    Kafka checks each fetch (``Partition.maybeExpandIsr``); here the removal wakes the session's
+    partition.
     """
     cluster = led(version, 2)
     cluster.produce(0, "a")

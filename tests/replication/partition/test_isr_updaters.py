@@ -1,4 +1,4 @@
-"""The two ways of an ISR change: through the controller, or into ZooKeeper (CP-181..189)."""
+"""The two ways to write an ISR change: through the controller, or into ZooKeeper (CP-181..189)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ OTHER = LeaderAndIsr(1, 5, (1,), 10)
 
 
 class Controller:
-    """Takes requests; the test answers them."""
+    """A controller whose answers the test gives."""
 
     def __init__(self) -> None:
         self.clock = FakeClock()
@@ -45,7 +45,7 @@ def stored(
 
 
 def test_request_carries_broker_and_proposal() -> None:
-    """A proposal is sent at once, with broker epoch, leader epoch, ISR and version."""
+    """A proposal is sent at once with broker epoch, leader epoch, ISR and version."""
     controller = Controller()
     assert controller.submit()
     request = controller.sent[0][0]
@@ -56,7 +56,8 @@ def test_request_carries_broker_and_proposal() -> None:
 
 
 def test_second_submit_is_refused() -> None:
-    """CP-181: a second submit of the same partition returns false, the first value is sent."""
+    """CP-181: a second submission of the same partition returns False, and the first value is
+    sent."""
     controller = Controller()
     controller.submit(TPS[1])
     assert controller.submit(TPS[0])
@@ -66,7 +67,8 @@ def test_second_submit_is_refused() -> None:
 
 
 def test_one_request_in_flight() -> None:
-    """CP-182: nine more wait; a partition missing in the answer stays, the next request has 10."""
+    """CP-182: nine more items wait; a partition missing in the answer stays, so that the next
+    request has 10."""
     controller = Controller()
     for tp in TPS:
         controller.submit(tp)
@@ -87,7 +89,7 @@ def test_one_request_in_flight() -> None:
     ],
 )
 def test_request_level_failure_is_retried(error: ErrorCode | None) -> None:
-    """CP-183: after a top-level error, or no answer, the item stays and goes out after 50 ms."""
+    """CP-183: after a top-level error, or no answer, the item is sent again after 50 ms."""
     controller = Controller()
     controller.submit()
     if error is None:
@@ -104,7 +106,8 @@ def test_request_level_failure_is_retried(error: ErrorCode | None) -> None:
 
 
 def test_a_retry_carries_the_broker_epoch_of_now() -> None:
-    """The broker may have registered anew since, as after STALE_BROKER_EPOCH."""
+    """A retry carries the current broker epoch, as the broker may have registered anew, for
+    instance after STALE_BROKER_EPOCH."""
     controller = Controller()
     controller.submit()
     controller.answer(error=ErrorCode.STALE_BROKER_EPOCH)
@@ -114,7 +117,8 @@ def test_a_retry_carries_the_broker_epoch_of_now() -> None:
 
 
 def test_nothing_is_proposed_after_the_shutdown() -> None:
-    """Neither what waits for a retry, nor what waits for the answer to others."""
+    """After the shutdown no proposal is sent, neither one that waits for a retry nor one queued
+    behind others."""
     controller = Controller()
     controller.submit()
     controller.answer(error=ErrorCode.NOT_CONTROLLER)
@@ -129,7 +133,7 @@ def test_nothing_is_proposed_after_the_shutdown() -> None:
 
 
 def test_partition_error_reaches_the_callback_and_frees_the_slot() -> None:
-    """CP-184: the callback gets the error, and a resubmit out of it is accepted."""
+    """CP-184: the callback gets the error, and may submit the partition again."""
     controller = Controller()
     accepted = []
 
@@ -148,7 +152,8 @@ def test_partition_error_reaches_the_callback_and_frees_the_slot() -> None:
 
 
 def test_cleared_item_is_not_called_back() -> None:
-    """A LeaderAndIsr clears the pending item; the late answer reaches nobody."""
+    """A LeaderAndIsr request clears the pending item, whose callback does not get the late
+    answer."""
     controller = Controller()
     controller.submit()
     controller.manager.clear_pending(TPS[0])
@@ -159,7 +164,7 @@ def test_cleared_item_is_not_called_back() -> None:
 
 
 class Store:
-    """A state znode: version 10."""
+    """A state znode of version 10."""
 
     def __init__(self) -> None:
         self.clock = FakeClock()
@@ -188,7 +193,7 @@ class Store:
 
 
 def test_right_version_succeeds() -> None:
-    """CP-187: the right version succeeds with the returned one, a wrong one is error 95."""
+    """CP-187: the right version succeeds with the version returned; a wrong one is error 95."""
     store = Store()
     assert store.submit(version=10)
     assert store.submit(version=10)
@@ -199,7 +204,8 @@ def test_right_version_succeeds() -> None:
 
 
 def test_publication_waits_for_quiet() -> None:
-    """CP-189: published together once the last change is older than 5 s, on the 2.5 s grid."""
+    """CP-189: changes are published together once the last one is older than 5 s, checked every 2.5
+    s."""
     store = Store()
     store.clock.advance(100)
     store.submit(TPS[0])
@@ -211,7 +217,7 @@ def test_publication_waits_for_quiet() -> None:
 
 
 def test_what_was_published_is_not_published_again() -> None:
-    """CP-189: the next publication has what changed since."""
+    """CP-189: the next publication has only the changes since the last one."""
     store = Store()
     store.submit(TPS[0])
     store.clock.advance(10_000)
@@ -221,7 +227,7 @@ def test_what_was_published_is_not_published_again() -> None:
 
 
 def test_publication_is_forced_after_a_minute() -> None:
-    """CP-189: with changes coming all the time, one is due 60 s after the last publication."""
+    """CP-189: under continuous changes a publication is due 60 s after the last one."""
     store = Store()
     for version in range(10, 80):
         store.submit(TPS[0], version=version)
@@ -230,7 +236,7 @@ def test_publication_is_forced_after_a_minute() -> None:
 
 
 def test_failed_write_is_not_published() -> None:
-    """A refused change changes nothing the controller should look at."""
+    """A refused change is not published to the controller."""
     store = Store()
     store.submit(version=9)
     store.clock.advance(120000)
@@ -238,8 +244,8 @@ def test_failed_write_is_not_published() -> None:
 
 
 def test_what_could_not_be_published_is_published_with_the_next() -> None:
-    """A failed publication keeps the changes, and does not count as the last one (Kafka:
-    ``maybePropagateIsrChanges`` ends at the exception)."""
+    """Changes whose publication failed are in the next one; the failed one does not count as the
+    last (Kafka: ``maybePropagateIsrChanges`` ends at the exception)."""
     store = Store()
     store.submit(TPS[0])
     store.clock.advance(7500)
@@ -252,7 +258,7 @@ def test_what_could_not_be_published_is_published_with_the_next() -> None:
 
 
 def test_a_failed_publication_is_no_reason_to_wait_another_minute() -> None:
-    """With changes coming all the time the next check publishes again."""
+    """After a failed publication the next check publishes again, even under continuous changes."""
     store = Store()
     for version in range(10, 80):
         store.submit(TPS[0], version=version)

@@ -1,4 +1,4 @@
-"""The metadata cache merges announcements and answers Metadata
+"""The metadata cache merges UpdateMetadata requests and answers Metadata
 (docs/kafka/control-requests.md#updatemetadata, docs/kafka/administration.md#metadata)."""
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def test_the_announced_objects_themselves_are_kept() -> None:
 
 
 def test_negative_controller_id_is_unknown() -> None:
-    """A controller id below zero means that nobody knows; Metadata then says -1."""
+    """A controller id below zero means unknown; Metadata then answers -1."""
     found = cache(state(), controller=0)
     assert found.controller_id == 0
     found.update(UpdateMetadataRequest(-1, 1, -1, (), ()))
@@ -73,7 +73,7 @@ def test_negative_controller_id_is_unknown() -> None:
 
 
 def test_deleted_partitions_leave_and_take_the_topic_along() -> None:
-    """Leader -2 removes the partition; the topic and its id go with the last one."""
+    """Leader -2 removes the partition; the topic and its id are removed with the last one."""
     found = cache(state(partition=0), state(partition=1), topic_ids=(("t", "id"),))
     gone = found.update(UpdateMetadataRequest(1, 1, -1, (state(partition=0, leader=-2),), ()))
     assert gone == [TopicPartition("t", 0)]
@@ -85,7 +85,7 @@ def test_deleted_partitions_leave_and_take_the_topic_along() -> None:
 
 
 def test_partitions_may_come_in_any_order_and_leave_gaps() -> None:
-    """What is known is listed by number; a gap is no partition."""
+    """Partitions are listed by number; a missing number is no partition."""
     found = cache(state(partition=2))
     for number in (0, 5):
         found.update(UpdateMetadataRequest(1, 1, -1, (state(partition=number),), ()))
@@ -107,7 +107,8 @@ def test_partitions_may_come_in_any_order_and_leave_gaps() -> None:
 
 
 def test_an_only_partition_is_replaced_and_removed_by_its_number() -> None:
-    """A newer state takes its place; the deletion of another partition does not touch it."""
+    """A newer state replaces a topic's only partition; the deletion of another partition does not
+    affect it."""
     found = cache(state(partition=3))
     newer = state(partition=3, epoch=9)
     other = state(partition=0, leader=-2)
@@ -119,28 +120,28 @@ def test_an_only_partition_is_replaced_and_removed_by_its_number() -> None:
 
 
 def test_topics_asked_for_by_id_are_all_that_is_told() -> None:
-    """Names are not given then, which asks for all topics otherwise."""
+    """A request by id has no names, but that does not make it a request for all topics."""
     found = cache(state(), state("u"), topic_ids=(("t", "id-t"), ("u", "id-u")))
     answer = found.metadata(MetadataRequest(None, topic_ids=("id-u",)))
     assert [topic.name for topic in answer.topics] == ["u"]
 
 
 def test_healthy_partition() -> None:
-    """A live leader with the listener asked for is named without an error."""
+    """A partition whose leader is live and has the requested listener has no error."""
     found = only_partition(cache(state()))
     assert (found.error, found.leader, found.leader_epoch) == (ErrorCode.NONE, 1, 3)
     assert (found.replicas, found.isr, found.offline_replicas) == ((1, 2), (1, 2), ())
 
 
 def test_dead_leader_is_not_available() -> None:
-    """A leader that is not alive, or no leader, answers LEADER_NOT_AVAILABLE with leader -1."""
+    """A partition whose leader is dead or missing answers LEADER_NOT_AVAILABLE with leader -1."""
     for found in (cache(state(), brokers=(2,)), cache(state(leader=-1))):
         partition = only_partition(found)
         assert (partition.error, partition.leader) == (ErrorCode.LEADER_NOT_AVAILABLE, -1)
 
 
 def test_missing_listener() -> None:
-    """A leader without the listener asked for is no leader, and LISTENER_NOT_FOUND says why."""
+    """A leader without the requested listener counts as none, with the error LISTENER_NOT_FOUND."""
     found = cache(state(), listeners={1: "SSL", 2: "SSL"})
     assert only_partition(found).error is ErrorCode.LISTENER_NOT_FOUND
     assert only_partition(found).leader == -1
@@ -148,9 +149,9 @@ def test_missing_listener() -> None:
 
 
 def test_down_replica() -> None:
-    """DP-124: a replica whose broker is down stays listed, without an error.
+    """DP-124: a replica on a dead broker stays listed, without an error.
 
-    It is offline where the controller says so (``ZkMetadataCache.getPartitionMetadata``).
+    A replica is offline if the controller says so (``ZkMetadataCache.getPartitionMetadata``).
     """
     for offline in ((), (2,)):
         new = only_partition(cache(state(offline=offline), brokers=(1,)))
@@ -159,7 +160,7 @@ def test_down_replica() -> None:
 
 
 def test_offline_directories_are_offline_replicas() -> None:
-    """A live broker whose directory failed counts among the offline replicas."""
+    """A replica in a failed directory of a live broker is listed as offline."""
     assert only_partition(cache(state(offline=(2,)))).offline_replicas == (2,)
 
 
@@ -176,7 +177,7 @@ def test_which_topics_are_asked_for() -> None:
 
 
 def test_unknown_and_invalid_names() -> None:
-    """An unknown topic is error 3, a malformed name 17; only the former may be created."""
+    """An unknown topic is error 3, a malformed name 17; only the unknown topic may be created."""
     found = cache()
     request = MetadataRequest(("absent", "no/slash"))
     errors = [t.error for t in found.metadata(request).topics]
@@ -194,7 +195,7 @@ def test_topics_by_id() -> None:
 
 
 def test_topic_names() -> None:
-    """Kafka's rules for names: length, characters, no dots alone."""
+    """Topic names obey Kafka's rules: length, characters, and not dots alone."""
     assert all(is_valid_topic_name(n) for n in ("a", "a.b_c-1", "x" * 249))
     assert not any(is_valid_topic_name(n) for n in ("", ".", "..", "x" * 250, "a b", "ä"))
 

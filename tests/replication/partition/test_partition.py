@@ -24,7 +24,8 @@ from fakekafka.tests.support.replica_cluster import led_by_one_of_three as led
 
 
 def test_fresh_leader_knows_no_offsets() -> None:
-    """DP-14: after an election remote caught-up time is now and LEO and LSTART are -1."""
+    """DP-14: after an election a remote replica's caught-up time is now, and its LEO and LSTART are
+    -1."""
     cluster = led()
     replica = partition(cluster).replica(1)
     assert replica.last_caught_up_time_ms == cluster.clock.now_ms
@@ -32,7 +33,7 @@ def test_fresh_leader_knows_no_offsets() -> None:
 
 
 def test_caught_up_only_when_at_the_end() -> None:
-    """DP-14: a fetch at 3 of 6 stores the offset only; one at 6 sets the caught-up time."""
+    """DP-14: a fetch at 3 of 6 sets only the offset; one at 6 also sets the caught-up time."""
     cluster = led()
     elected_ms = cluster.clock.now_ms
     cluster.produce(0, *"abcdef")
@@ -47,7 +48,8 @@ def test_caught_up_only_when_at_the_end() -> None:
 
 
 def test_caught_up_to_the_end_of_one_fetch_ago() -> None:
-    """DP-18: reaching the end as of the previous fetch counts as caught up at that fetch."""
+    """DP-18: a fetch that reaches the log end as of the previous fetch counts as caught up at that
+    fetch."""
     replica = Replica(1)
     replica.update_fetch_state(0, 0, 1000, 5, True)
     replica.update_fetch_state(5, 0, 2000, 9, True)
@@ -94,7 +96,7 @@ def test_failed_fetch_leaves_the_replica_alone(error_case: str) -> None:
 
 
 def test_leader_registers_its_epoch_before_any_append() -> None:
-    """DP-1: a new leader with LEO 4 answers (8, 4) for its epoch 8 before writing in it."""
+    """DP-1: a new leader with LEO 4 answers (8, 4) for its epoch 8 before its first append."""
     cluster = led()
     cluster.produce(0, *"abcd")
     cluster.leader_and_isr(0, leader_epoch=8)
@@ -106,7 +108,8 @@ def test_leader_registers_its_epoch_before_any_append() -> None:
 def test_old_leaders_register_no_epoch_at_election(
     version: str, epochs: list[tuple[int, int]]
 ) -> None:
-    """DP-2: no epoch without a cache; before 2.0 an epoch appears with its first append."""
+    """DP-2: without a cache there is no epoch; before 2.0 an epoch is registered with its first
+    append."""
     cluster = led(version)
     cluster.produce(0, *"abcd")
     cluster.elect(0)
@@ -114,7 +117,7 @@ def test_old_leaders_register_no_epoch_at_election(
 
 
 def test_epoch_check_on_a_leader() -> None:
-    """DP-3: an older epoch is fenced, a newer unknown, the right one or none passes."""
+    """DP-3: an older epoch is fenced, a newer one unknown; the right one, or none, passes."""
     cluster = led()
     cluster.elect(0)
     check = partition(cluster).access_error
@@ -125,7 +128,7 @@ def test_epoch_check_on_a_leader() -> None:
 
 
 def test_epoch_check_on_a_follower() -> None:
-    """DP-4: wrong epochs answer 74 and 75, the right one 6 unless followers may answer."""
+    """DP-4: wrong epochs answer 74 and 75; the right one answers 6 unless followers may answer."""
     cluster = led()
     cluster.elect(0)
     check = partition(cluster, 1).access_error
@@ -137,7 +140,8 @@ def test_epoch_check_on_a_follower() -> None:
 
 
 def test_make_leader_answers_whether_it_is_new() -> None:
-    """A broker that led already is no new leader: its followers' offsets survive."""
+    """A broker that was the leader already is no new leader, and its followers' offsets are
+    kept."""
     cluster = led()
     cluster.produce(0, *"ab")
     follower_fetch(cluster, 1, 2, log_start_offset=0)
@@ -150,7 +154,7 @@ def test_make_leader_answers_whether_it_is_new() -> None:
 
 
 def test_assignment_keeps_known_replicas() -> None:
-    """DP-26: objects of departed replicas go, the others stay the same objects."""
+    """DP-26: replicas no longer assigned lose their objects; the others keep theirs."""
     cluster = led(brokers=4, replicas=(0, 1, 2))
     kept = partition(cluster).replica(1)
     cluster.replicas[TP] = (0, 1, 3)
@@ -175,7 +179,8 @@ def test_assignment_keeps_known_replicas() -> None:
 def test_make_follower_restarts_the_fetcher(
     version: str, leader: int, epoch: int, restart: bool
 ) -> None:
-    """DP-11, DP-42: what makes a follower of leader 1, epoch 1 restart its fetcher, by version."""
+    """DP-11, DP-42: which changes make a follower of leader 1 in epoch 1 restart its fetcher, by
+    version."""
     cluster = led(version, leader=1)
     cluster.elect(1)
     state = cluster.partition_state(leader=leader, leader_epoch=epoch)
@@ -184,7 +189,7 @@ def test_make_follower_restarts_the_fetcher(
 
 @pytest.mark.parametrize(("epoch", "restart"), [(1, False), (2, False), (3, True)])
 def test_a_fetcher_restarted_once_it_had_missed_an_epoch(epoch: int, restart: bool) -> None:
-    """KAFKA-7164: what 2.0.1 made of the next epoch, and of the one after it."""
+    """KAFKA-7164: how 2.0.1 handled the next epoch, and the one after it."""
     cluster = led("1.1", leader=1, flags={"make_follower_restarts": "epoch_missed"})
     cluster.elect(1)
     state = cluster.partition_state(leader=1, leader_epoch=epoch)
@@ -203,7 +208,8 @@ def test_follower_knows_no_isr() -> None:
 
 @pytest.mark.parametrize("leader_id", [0, 1])
 def test_old_partition_epoch_is_refused(leader_id: int) -> None:
-    """Since 3.0 a decision of an older partition epoch changes nothing, whoever it says leads."""
+    """Since 3.0 a LeaderAndIsr with an older partition epoch changes nothing, whatever its
+    leader."""
     for version, expected in (("3.9", (0, 7, 0)), ("2.8", (5, 3, leader_id))):
         cluster = led(version)
         cluster.leader_and_isr(0, leader_epoch=0, zk_version=7)
@@ -229,7 +235,7 @@ def test_high_watermark_starts_from_the_checkpoint() -> None:
 
 
 def test_config_is_read_when_the_log_is_created() -> None:
-    """DP-27: the configuration in force when the log comes into being is the one it has."""
+    """DP-27: a log has the configuration in force when it is created."""
     cluster = ReplicaCluster("2.8", 1, topic={"min.insync.replicas": "2"})
     cluster.create((0,))
     assert partition(cluster).settings.min_insync_replicas == 2
@@ -261,7 +267,7 @@ def test_empty_log_adopts_a_batch_around_its_start() -> None:
 
 
 def test_follower_append_without_a_log() -> None:
-    """DP-10: appending as follower without a log is a not-leader class error."""
+    """DP-10: a follower's append without a log raises a not-leader error."""
     cluster = led(leader=1)
     follower = partition(cluster)
     follower.log = None
@@ -271,7 +277,7 @@ def test_follower_append_without_a_log() -> None:
 
 
 def test_follower_high_watermark_follows_the_leader_within_its_log() -> None:
-    """A follower takes the leader's high watermark, bounded by its own end; it may go down."""
+    """A follower's high watermark is the leader's, bounded by its own log end; it may fall."""
     cluster = led(leader=1)
     follower = partition(cluster)
     assert follower.append_as_follower((batch_at(0, *"abc"),), 9, 0)
@@ -281,7 +287,7 @@ def test_follower_high_watermark_follows_the_leader_within_its_log() -> None:
 
 
 def test_follower_copies_the_log_start() -> None:
-    """A leader's greater log start raises the follower's; its high watermark counts as well."""
+    """A follower adopts a greater log start of the leader, and the high watermark with it."""
     cluster = led(leader=1)
     follower = partition(cluster)
     assert follower.append_as_follower((batch_at(0, *"a"), batch_at(1, "b")), 2, 1)
@@ -305,7 +311,7 @@ def test_high_watermark_is_the_smallest_end_of_the_isr() -> None:
 
 
 def test_answer_carries_the_high_watermark_of_before() -> None:
-    """DP-41: the high watermark in an answer is that of before the fetch."""
+    """DP-41: an answer has the high watermark from before the fetch."""
     cluster = led(brokers=2)
     cluster.produce(0, "a")
     (answer,) = follower_fetch(cluster, 1, 1)
@@ -314,7 +320,7 @@ def test_answer_carries_the_high_watermark_of_before() -> None:
 
 
 def test_a_high_watermark_that_cannot_move_is_not_told_to_have_moved() -> None:
-    """What waits on the partition is tried again only for news."""
+    """Delayed operations on the partition are tried again only if the high watermark moved."""
     cluster = led(brokers=2)
     cluster.produce(0, "a")
     follower_fetch(cluster, 1, 1)
@@ -343,10 +349,10 @@ def test_high_watermark_waits_for_a_joiner(version: str, waits: bool) -> None:
     """A replica outside the ISR that was caught up lately holds the high watermark back
     (docs/kafka/partitions.md#high-watermark-of-a-leader).
 
-    Lately is the lag time, to the last millisecond of it.
+    Lately means within the lag time, to the millisecond.
     """
     cluster = led(version, isr=(0, 1))
-    follower_fetch(cluster, 2, 0)  # at the end: caught up now; would join were it not held
+    follower_fetch(cluster, 2, 0)  # at the end, so caught up now; its ISR change is undone below
     context: Any = cluster[0].manager.hosted.context
     context.isr_updater = None
     leader = partition(cluster)
@@ -366,7 +372,7 @@ def test_high_watermark_waits_for_a_joiner(version: str, waits: bool) -> None:
 
 
 def test_dead_joiner_is_not_waited_for() -> None:
-    """Since 3.3 only a replica that could join, one on a live broker, is waited for."""
+    """Since 3.3 the high watermark waits only for a replica that could join, on a live broker."""
     for version, high_watermark in (("2.8", 0), ("3.9", 1)):
         cluster = led(version, isr=(0,))
         leader = partition(cluster)
@@ -378,7 +384,7 @@ def test_dead_joiner_is_not_waited_for() -> None:
 
 
 def test_high_watermark_frozen_under_min_isr() -> None:
-    """Since 3.7 the high watermark stands still while the ISR is below min.insync.replicas."""
+    """Since 3.7 the high watermark stays while the ISR is below min.insync.replicas."""
     for version, high_watermark in (("2.8", 1), ("3.9", 0)):
         cluster = led(version, isr=(0,), topic={"min.insync.replicas": "2"})
         cluster.produce(0, "a")

@@ -1,5 +1,5 @@
-"""The ISR of one partition grows and shrinks
-(docs/kafka/isr.md, PartitionTest, IsrExpirationTest)."""
+"""The ISR of a partition grows and shrinks (docs/kafka/isr.md, PartitionTest,
+IsrExpirationTest)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from fakekafka.tests.support.replica_cluster import led_by_one_of_three as led
 
 
 def expanding(version: str = "2.8") -> ReplicaCluster:
-    """Broker 2 is outside the ISR; two records are committed."""
+    """A partition with two committed records and broker 2 outside the ISR."""
     cluster = led(version, isr=(0, 1))
     partition(cluster).replica(2).last_caught_up_time_ms = 0
     cluster.produce(0, *"ab")
@@ -26,7 +26,8 @@ def expanding(version: str = "2.8") -> ReplicaCluster:
 
 
 def test_expansion() -> None:
-    """DP-15: below the high watermark nothing; at it one proposal, in the maximal ISR only."""
+    """DP-15: a replica below the high watermark is not proposed; at it, it is proposed once and
+    joins the maximal ISR only."""
     cluster = expanding()
     leader = partition(cluster)
     follower_fetch(cluster, 2, 1)
@@ -43,7 +44,8 @@ def test_expansion() -> None:
 
 
 def test_a_deleted_partition_takes_its_proposal_back() -> None:
-    """Or one that is created anew under its name could propose nothing until the answer came."""
+    """Deleting a partition removes its proposal, which would block a new partition of that name
+    until the answer."""
     cluster = expanding()
     follower_fetch(cluster, 2, 2)
     updater: Any = cluster[0].manager.hosted.context.isr_updater
@@ -53,7 +55,7 @@ def test_a_deleted_partition_takes_its_proposal_back() -> None:
 
 
 def test_joiner_counts_for_the_high_watermark_at_once() -> None:
-    """A pending joiner holds the high watermark back before it is committed."""
+    """A pending joiner holds the high watermark back before the ISR is committed."""
     cluster = expanding()
     follower_fetch(cluster, 2, 2)
     cluster.produce(0, "c")
@@ -64,7 +66,8 @@ def test_joiner_counts_for_the_high_watermark_at_once() -> None:
 
 
 def test_refused_expansion_stays_pending() -> None:
-    """DP-16: after a bad version the committed ISR stays, and nothing is submitted any more."""
+    """DP-16: after INVALID_UPDATE_VERSION the committed ISR stays, and no more changes are
+    submitted."""
     cluster = expanding()
     cluster.state[TP] = LeaderAndIsr(0, 0, (0, 1), 9)
     leader = partition(cluster)
@@ -78,7 +81,7 @@ def test_refused_expansion_stays_pending() -> None:
 
 @pytest.mark.parametrize("version", ["0.10", "1.1"])
 def test_refused_write_is_tried_again(version: str) -> None:
-    """Before KIP-497 a bad version keeps the old ISR; the next fetch tries again."""
+    """Before KIP-497 a wrong version keeps the old ISR, and the next fetch tries again."""
     cluster = expanding(version)
     cluster.state[TP] = LeaderAndIsr(0, 0, (0, 1), 9)
     leader = partition(cluster)
@@ -92,7 +95,7 @@ def test_refused_write_is_tried_again(version: str) -> None:
 
 @pytest.mark.parametrize(("version", "joins_early"), [("1.1", True), ("2.8", False)])
 def test_joining_needs_the_epoch_start(version: str, joins_early: bool) -> None:
-    """DP-12: a follower at the high watermark but below the epoch's start is not added."""
+    """DP-12: a follower at the high watermark but below the epoch's start may not join."""
     cluster = led(version, isr=(0, 1))
     cluster.produce(0, *"abcd")
     cluster.elect(0, isr=(0, 1))
@@ -120,7 +123,8 @@ def test_dead_replica_may_not_join() -> None:
 
 
 def test_shrink() -> None:
-    """DP-17: a silent follower is proposed for removal after the lag time; sets stay until then."""
+    """DP-17: the removal of a silent follower is proposed after the lag time; the ISR stays until
+    then."""
     cluster = led(brokers=2)
     cluster.hold_isr_changes()
     cluster.produce(0, "a")
@@ -138,7 +142,7 @@ def test_shrink() -> None:
 
 @pytest.mark.parametrize(("version", "stays"), [("0.10", False), ("1.1", False), ("2.8", True)])
 def test_member_at_the_end_is_not_removed(version: str, stays: bool) -> None:
-    """DP-19, CP-188: a follower at the leader's end stays however silent; before 2.1 it goes."""
+    """DP-19, CP-188: a silent follower at the leader's end stays; before 2.1 it leaves."""
     cluster = led(version, brokers=2)
     cluster.produce(0, "a")
     follower_fetch(cluster, 1, 1)
@@ -149,8 +153,8 @@ def test_member_at_the_end_is_not_removed(version: str, stays: bool) -> None:
 
 @pytest.mark.parametrize("version", ["2.3", "3.0", "3.9"])
 def test_a_member_that_is_no_replica_leaves(version: str) -> None:
-    """CP-204: as a controller leaves one behind that dies while a reassignment drops it
-    (``Partition.isFollowerOutOfSync`` of 3.0, KAFKA-9672)."""
+    """CP-204: a member that is no replica leaves, such as one that dies while a reassignment drops
+    it (``Partition.isFollowerOutOfSync`` of 3.0, KAFKA-9672)."""
     cluster = led(version, isr=(0, 1, 2, 7))
     partition(cluster).maybe_shrink_isr(cluster.clock.now_ms)
     assert partition(cluster).isr == (0, 1, 2)
@@ -158,8 +162,8 @@ def test_a_member_that_is_no_replica_leaves(version: str) -> None:
 
 @pytest.mark.parametrize("version", ["2.4", "2.8"])
 def test_a_member_that_is_no_replica_ends_the_look_for_those_that_lag(version: str) -> None:
-    """CP-205: none leaves its ISR, in no partition that would be looked at later
-    (``Partition.getReplicaOrException`` of 2.4)."""
+    """CP-205: an ISR member that is no replica aborts the check, so that no lagging member leaves,
+    also in the partitions checked later (``Partition.getReplicaOrException`` of 2.4)."""
     cluster = led(version, isr=(0, 1, 2, 7))
     cluster.produce(0, "a")
     other = TopicPartition("other", 0)
@@ -184,7 +188,7 @@ def test_all_offenders_leave_together() -> None:
 
 
 def test_failed_shrink_stays_pending() -> None:
-    """DP-20: a refused shrink keeps pending and the high watermark does not move."""
+    """DP-20: a refused shrink stays pending, and the high watermark does not move."""
     cluster = led(brokers=2)
     cluster.produce(0, "a")
     cluster.state[TP] = LeaderAndIsr(0, 0, (0, 1), 9)
@@ -196,7 +200,7 @@ def test_failed_shrink_stays_pending() -> None:
 
 
 class ScriptedUpdater:
-    """Keeps submissions; the test answers them."""
+    """An updater that stores submissions, which the test answers."""
 
     def __init__(self) -> None:
         self.submitted: list[Any] = []
@@ -228,7 +232,8 @@ def scripted(version: str = "2.8") -> Any:
     ],
 )
 def test_final_errors_are_not_retried(error: ErrorCode) -> None:
-    """DP-21: unknown topic, bad version and fencing are given up until the next LeaderAndIsr."""
+    """DP-21: on unknown topic, bad version or fencing the change is abandoned until the next
+    LeaderAndIsr."""
     cluster, leader, updater = scripted()
     updater.submitted[0][1](error, None)
     assert len(updater.submitted) == 1
@@ -238,7 +243,7 @@ def test_final_errors_are_not_retried(error: ErrorCode) -> None:
 
 
 def test_unexpected_error_is_retried() -> None:
-    """DP-21: any other error has the same item submitted again."""
+    """DP-21: on any other error the same item is submitted again."""
     _, leader, updater = scripted()
     updater.submitted[0][1](ErrorCode.UNKNOWN_SERVER_ERROR, None)
     assert len(updater.submitted) == 2
@@ -248,14 +253,14 @@ def test_unexpected_error_is_retried() -> None:
 
 @pytest.mark.parametrize(("version", "rolls_back"), [("2.8", False), ("3.9", True)])
 def test_ineligible_replica_rolls_back(version: str, rolls_back: bool) -> None:
-    """Since 3.x INELIGIBLE_REPLICA returns to the committed ISR; a new proposal may follow."""
+    """Since 3.x INELIGIBLE_REPLICA restores the committed ISR, and a new proposal may follow."""
     _, leader, updater = scripted(version)
     updater.submitted[0][1](ErrorCode.INELIGIBLE_REPLICA, None)
     assert (leader.pending_isr is None) is rolls_back
 
 
 def test_one_change_at_a_time() -> None:
-    """DP-22: while an expansion is in flight a shrink submits nothing."""
+    """DP-22: while an expansion is in flight no shrink is submitted."""
     cluster = expanding()
     follower_fetch(cluster, 2, 2)
     pending = partition(cluster).pending_isr
@@ -264,7 +269,7 @@ def test_one_change_at_a_time() -> None:
 
 
 def test_zookeeper_commit_is_there_when_the_call_returns() -> None:
-    """DP-23: writing to ZooKeeper, the new ISR and version are in force at once."""
+    """DP-23: with a write to ZooKeeper the new ISR and version are in force at once."""
     cluster = led("1.1", isr=(0,))
     follower_fetch(cluster, 1, 0)
     leader = partition(cluster)
@@ -281,7 +286,8 @@ def test_zookeeper_commit_is_there_when_the_call_returns() -> None:
     ],
 )
 def test_which_answers_commit(answer: Any, isr: tuple[int, ...], pending: bool) -> None:
-    """Another epoch or an older version is ignored; an equal version means it was so already."""
+    """An answer of another epoch or an older version is ignored; an equal version confirms the
+    change."""
     _, leader, updater = scripted()
     updater.submitted[0][1](ErrorCode.NONE, answer)
     assert leader.isr == isr
@@ -289,7 +295,7 @@ def test_which_answers_commit(answer: Any, isr: tuple[int, ...], pending: bool) 
 
 
 def test_answer_to_a_discarded_proposal_is_ignored() -> None:
-    """A LeaderAndIsr discards the pending change; its late answer means nothing."""
+    """A LeaderAndIsr request discards the pending change, whose late answer is ignored."""
     cluster, leader, updater = scripted()
     cluster.elect(0)
     updater.submitted[0][1](ErrorCode.NONE, LeaderAndIsr(0, 1, (0,), 9))
@@ -309,7 +315,7 @@ def test_lost_answers_are_asked_again() -> None:
 
 
 def test_at_min_isr() -> None:
-    """DP-13: at-min-ISR is true only when the ISR has exactly min.insync.replicas members."""
+    """DP-13: at-min-ISR is true exactly while the ISR has min.insync.replicas members."""
     cluster = led(topic={"min.insync.replicas": "2"})
     leader = partition(cluster)
     for isr, at, under in (((0, 1, 2), False, False), ((0, 1), True, False), ((0,), False, True)):
@@ -321,7 +327,8 @@ def test_at_min_isr() -> None:
 
 
 def test_under_replicated() -> None:
-    """DP-25: false on followers; while reassigning only the original replicas count."""
+    """DP-25: a follower is never under-replicated; while reassigning only the original replicas
+    count."""
     cluster = led(isr=(0, 1))
     assert partition(cluster).is_under_replicated
     assert not partition(cluster, 1).is_under_replicated
@@ -334,7 +341,8 @@ def test_under_replicated() -> None:
 
 
 def expiring(version: str = "2.8") -> ReplicaCluster:
-    """Lag limit 100 ms, two replicas, ten records; the ISR changes at once."""
+    """A partition with lag limit 100 ms, two replicas and ten records, whose ISR changes at
+    once."""
     cluster = led(version, brokers=2, config={"replica.lag.time.max.ms": 100})
     cluster.produce(0, *"abcdefghij")
     return cluster
@@ -347,14 +355,15 @@ def isr_after(cluster: ReplicaCluster, ms: int) -> Any:
 
 
 def test_stuck_follower_leaves() -> None:
-    """DP-30: a follower that stays one record behind is out after 150 ms."""
+    """DP-30: a follower that stays one record behind leaves after 150 ms."""
     cluster = expiring()
     follower_fetch(cluster, 1, 9)
     assert isr_after(cluster, 150) == (0,)
 
 
 def test_slow_follower_leaves_and_returns() -> None:
-    """DP-30: two fetches below the end 75 ms apart are out; one at the end brings it back."""
+    """DP-30: a follower that fetches twice below the end, 75 ms apart, leaves; a fetch at the end
+    brings it back."""
     cluster = expiring()
     follower_fetch(cluster, 1, 10)
     cluster.produce(0, *"klmno")
@@ -367,14 +376,14 @@ def test_slow_follower_leaves_and_returns() -> None:
 
 
 def test_caught_up_follower_stays() -> None:
-    """DP-30: a follower at the end stays."""
+    """DP-30: a follower at the end stays in the ISR."""
     cluster = expiring()
     follower_fetch(cluster, 1, 10)
     assert isr_after(cluster, 1000) == (0, 1)
 
 
 def test_never_fetched_counts_from_the_election() -> None:
-    """DP-30: without any fetch since the election, the time counts from the election."""
+    """DP-30: the lag of a follower that never fetched counts from the election."""
     cluster = expiring()
     assert isr_after(cluster, 100) == (0, 1)
     assert isr_after(cluster, 1) == (0,)
@@ -392,7 +401,8 @@ def test_check_runs_every_half_lag_time(version: str, out_after_ms: int) -> None
 
 
 def test_election_of_old_releases_keeps_old_times() -> None:
-    """0.10 does not reset caught-up times: a freshly elected leader may shrink at once."""
+    """0.10 does not reset caught-up times, so that a newly elected leader may shrink the ISR at
+    once."""
     cluster = led("0.10", brokers=2)
     cluster.clock.now_ms += 60000
     cluster.elect(1)

@@ -1,4 +1,4 @@
-"""Delayed operations and the timing wheel that ends them."""
+"""Delayed operations and the timing wheel that expires them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from fakekafka.tests.support.hosts import FakeHost
 
 
 class Operation(DelayedOperation):
-    """Completes once told that it may; counts what happens to it."""
+    """Completes once the test permits it, and counts its callbacks."""
 
     __slots__ = ("completions", "expirations", "may_complete", "then")
 
@@ -54,7 +54,7 @@ def watch(purgatory: Purgatory, *keys: str, delay_ms: int = 10_000) -> Operation
 
 
 def test_poke_counts_what_it_completed(purgatory: Purgatory) -> None:
-    """DP-100: only operations completed by that call count; a second call finds none."""
+    """DP-100: a call counts only the operations it completed; a second call finds none."""
     first, second = watch(purgatory, "a"), watch(purgatory, "b")
     assert purgatory.check_and_complete("a") == 0
     first.may_complete = second.may_complete = True
@@ -65,7 +65,7 @@ def test_poke_counts_what_it_completed(purgatory: Purgatory) -> None:
 
 
 def test_satisfied_operation_is_never_watched(purgatory: Purgatory) -> None:
-    """An operation whose condition holds completes at once and leaves no trace."""
+    """An operation whose condition holds completes at once and is not watched."""
     operation = Operation()
     operation.may_complete = True
     assert purgatory.try_complete_else_watch(operation, ("a",))
@@ -73,13 +73,13 @@ def test_satisfied_operation_is_never_watched(purgatory: Purgatory) -> None:
 
 
 def test_operation_needs_a_key(purgatory: Purgatory) -> None:
-    """Without a key nobody could ever complete it."""
+    """An operation needs a key, as without one no event could complete it."""
     with pytest.raises(ValueError, match="at least one key"):
         purgatory.try_complete_else_watch(Operation(), ())
 
 
 def test_expiry_waits_for_the_delay(purgatory: Purgatory, host: FakeHost) -> None:
-    """DP-101: not before the delay, and others are left alone."""
+    """DP-101: an operation expires no earlier than its delay, and others are not affected."""
     early, late = watch(purgatory, "a", delay_ms=200), watch(purgatory, "a", delay_ms=5000)
     host.advance(199)
     assert early.expirations == 0
@@ -93,7 +93,8 @@ def test_expiry_waits_for_the_delay(purgatory: Purgatory, host: FakeHost) -> Non
 def test_what_is_watched_while_others_complete_waits_for_the_next_poke(
     purgatory: Purgatory, count: int
 ) -> None:
-    """A client that asks again at once, in its answer, does not keep the poke going for ever."""
+    """An operation watched during a poke, as by a client that asks again in its callback, waits for
+    the next poke."""
     asked_again: list[Operation] = []
 
     def ask_again() -> None:
@@ -133,7 +134,8 @@ def test_counts_of_watched_and_delayed(purgatory: Purgatory) -> None:
 
 
 def test_purge_follows_the_interval(host: FakeHost) -> None:
-    """DP-102: more completions than the interval sweep the lists of what lingers."""
+    """DP-102: when more operations than the interval have completed, they are removed from all
+    lists."""
     purgatory = Purgatory("Test", WheelTimer(host), 3)
     for number in range(4):
         operation = watch(purgatory, "poked", f"other-{number}")
@@ -145,7 +147,8 @@ def test_purge_follows_the_interval(host: FakeHost) -> None:
 
 
 def test_a_key_that_no_operation_waits_under_is_forgotten(purgatory: Purgatory) -> None:
-    """There are as many keys as partitions, members and transactions, in the end."""
+    """A key without operations is forgotten, as there are as many keys as partitions, members and
+    transactions."""
     for keys in (("a",), ("a", "b"), ("b", "c")):
         operation = watch(purgatory, *keys)
         operation.may_complete = True
@@ -172,7 +175,8 @@ def test_pokes_within_a_completion_are_not_lost(purgatory: Purgatory) -> None:
 
 
 def test_completion_may_poke_its_own_key(purgatory: Purgatory) -> None:
-    """The only operation of a key is out of it once it completed, however often it is poked."""
+    """A key's only operation is removed once completed, however often its completion pokes the
+    key."""
     counts: list[int] = []
     first = Operation(then=lambda: counts.append(purgatory.check_and_complete("a")))
     purgatory.try_complete_else_watch(first, ("a",))
@@ -191,7 +195,7 @@ def test_completion_may_watch_anew(purgatory: Purgatory) -> None:
 
 
 def test_completion_may_watch_anew_and_poke(purgatory: Purgatory) -> None:
-    """The one watched anew takes the place of the completed one, and stays."""
+    """The operation watched anew replaces the completed one, and stays."""
 
     def ask_again() -> None:
         watch(purgatory, "a")
@@ -205,8 +209,8 @@ def test_completion_may_watch_anew_and_poke(purgatory: Purgatory) -> None:
 
 
 def test_what_is_completed_waits_for_no_time(purgatory: Purgatory) -> None:
-    """It is out of the timer, or a busy broker would keep all requests until their time is up; and
-    a timer that fires all the same finds nothing to do."""
+    """A completed operation leaves the timer, or a busy broker would keep all requests until their
+    timeouts; a timer that fires nevertheless has no effect."""
     operation = watch(purgatory, "a")
     operation.force_complete()
     assert purgatory.timer.wheel.is_empty
@@ -215,7 +219,7 @@ def test_what_is_completed_waits_for_no_time(purgatory: Purgatory) -> None:
 
 
 def test_first_completion_wins(purgatory: Purgatory, host: FakeHost) -> None:
-    """DP-104: however often it is completed, ``on_complete`` runs once."""
+    """DP-104: ``on_complete`` runs once, however often the operation is completed."""
     operation = watch(purgatory, "a", delay_ms=5)
     assert operation.force_complete()
     assert not operation.force_complete()
@@ -224,7 +228,7 @@ def test_first_completion_wins(purgatory: Purgatory, host: FakeHost) -> None:
 
 
 def test_no_delay_expires_at_once(purgatory: Purgatory) -> None:
-    """A delay of zero is over before the call returns."""
+    """An operation with a delay of zero expires before the call returns."""
     assert watch(purgatory, "a", delay_ms=0).expirations == 1
     assert purgatory.delayed_count == 0
 
@@ -246,7 +250,7 @@ class TimerTask(TimerEntry):
 
 
 def test_due_entries_are_not_taken() -> None:
-    """DP-105: an entry that is due already is left to the caller to run."""
+    """DP-105: an entry that is due already is refused, and the caller has to run it."""
     wheel = HierarchicalTimingWheel(1, 20, 100)
     assert not wheel.add(TimerTask(99, lambda: None))
     assert not wheel.add(TimerTask(100, lambda: None))
@@ -255,7 +259,7 @@ def test_due_entries_are_not_taken() -> None:
 
 
 def test_tasks_run_in_deadline_order(host: FakeHost) -> None:
-    """DP-105: whatever the order they came in, tasks run by deadline, never early."""
+    """DP-105: tasks run by deadline and never early, in whatever order they were added."""
     timer = WheelTimer(host)
     ran: list[tuple[int, int]] = []
     delays = [random.Random(7).randrange(20_000) for _ in range(300)]
@@ -275,7 +279,7 @@ def test_tasks_run_in_deadline_order(host: FakeHost) -> None:
 
 @pytest.mark.parametrize("delay_ms", [1, 19, 20, 399, 400, 7999, 8000, 160_001, 10_000_000])
 def test_every_level_keeps_the_time(host: FakeHost, delay_ms: int) -> None:
-    """Overflow wheels hand an entry down in time, whatever their tick."""
+    """Overflow wheels hand down an entry in time, whatever their tick."""
     timer = WheelTimer(host)
     ran: list[int] = []
     start = host.now_ms()
@@ -287,7 +291,7 @@ def test_every_level_keeps_the_time(host: FakeHost, delay_ms: int) -> None:
 
 
 def test_cancelled_entry_never_runs(host: FakeHost) -> None:
-    """Cancelling takes the entry out of its bucket; a second time does nothing."""
+    """Cancelling an entry removes it from its bucket; a second cancellation has no effect."""
     timer = WheelTimer(host)
     ran: list[int] = []
     task = TimerTask(0, lambda: ran.append(1))
@@ -301,7 +305,7 @@ def test_cancelled_entry_never_runs(host: FakeHost) -> None:
 
 @pytest.mark.parametrize("delay_ms", [19, 20, 450, 30_000])
 def test_entries_of_one_delay_keep_the_time(host: FakeHost, delay_ms: int) -> None:
-    """An entry that follows another of its delay into the same bucket is not late."""
+    """An entry that follows another of its delay into the same bucket does not expire late."""
     timer = WheelTimer(host)
     start = host.now_ms()
     ran: list[tuple[int, int]] = []
@@ -316,7 +320,7 @@ def test_entries_of_one_delay_keep_the_time(host: FakeHost, delay_ms: int) -> No
         timer.add(task, delay_ms)
         added.append(task)
         if at_ms % 3 == 0:
-            added.pop(0).cancel()  # empties buckets while others still go there
+            added.pop(0).cancel()  # empties buckets while others are still being filled
     host.advance(delay_ms + 3000)
     assert ran
     assert all(when == at_ms + delay_ms for at_ms, when in ran)
@@ -334,7 +338,7 @@ def test_one_host_timer_serves_all(host: FakeHost) -> None:
 
 
 def test_closing_drops_everything(host: FakeHost) -> None:
-    """A closed timer runs nothing any more and holds no host timer."""
+    """A closed timer runs no task and holds no host timer."""
     timer = WheelTimer(host)
     ran: list[int] = []
     timer.add(TimerTask(0, lambda: ran.append(1)), 5)
@@ -352,7 +356,8 @@ def test_hundred_thousand_pending_operations_stay_cheap(host: FakeHost) -> None:
     wave = 1000
 
     def steps_of_a_wave(first: int) -> int:
-        """Python calls of inserting and completing operations under keys of their own."""
+        """Return the number of Python calls to insert and complete operations under keys of their
+        own."""
         operations = [Operation(30_000) for _ in range(wave)]
         keys = [("topic", first + number) for number in range(wave)]
         calls = 0
@@ -381,7 +386,7 @@ def test_hundred_thousand_pending_operations_stay_cheap(host: FakeHost) -> None:
 
 
 class NotedCauses:
-    """What entries tell of their causes; timers are those of the host."""
+    """Records the causes that entries report; its timers are those of the host."""
 
     def __init__(self, host: FakeHost) -> None:
         self.host = host
@@ -402,14 +407,15 @@ class NotedCauses:
 
 
 class Dependent(Operation):
-    """Waits for an actor."""
+    """An operation that waits for an actor."""
 
     def awaited_brokers(self) -> list[str]:
         return ["broker-2"]
 
 
 def test_each_operation_tells_what_it_follows_from(host: FakeHost) -> None:
-    """Not from what the timer was set by first; one that waited for an actor tells for whom."""
+    """An expiry follows from its own operation, not from the one that set the timer; an operation
+    that waited for an actor names it."""
     causes = NotedCauses(host)
     purgatory = Purgatory("Test", WheelTimer(host, causes=causes))
     start_ms = host.now_ms()
