@@ -278,7 +278,7 @@ def test_members_of_the_generation_commit_and_nobody_else(rig: GroupRig) -> None
 
 @pytest.mark.parametrize("version", ["3.9", "2.8", "1.1", "0.10"])
 def test_no_commit_is_taken_while_the_assignment_is_awaited(version: str) -> None:
-    """KAFKA-8487: until 2.3 anybody was told of the rebalance."""
+    """KAFKA-8487: until 2.3 an unknown member, too, got REBALANCE_IN_PROGRESS for its commit."""
     rig = GroupRig(version)
     rig.join("a")
     rig.host.advance(0)
@@ -304,7 +304,7 @@ def test_a_commit_is_as_good_as_a_heartbeat(rig: GroupRig) -> None:
     ("version", "error"), [("1.1", NONE), ("2.8", ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)]
 )
 def test_an_offset_of_a_partition_that_is_not_there(version: str, error: ErrorCode) -> None:
-    """Before 2.0 ``KafkaApis.handleOffsetCommitRequest`` looked at the topic only."""
+    """Before 2.0 ``KafkaApis.handleOffsetCommitRequest`` checked only that the topic exists."""
     rig = GroupRig(version)
     nowhere = TopicPartition("orders", 9)
     assert rig.commit(OffsetCommitPartition(nowhere, 7)) == error

@@ -141,8 +141,8 @@ def test_the_guide_has_every_action_of_a_step() -> None:
 
 
 def test_a_story_shares_what_it_calls_by_the_same_name() -> None:
-    """Only actions about clients, messages, time or the step's own partition are peculiar to
-    stories."""
+    """The other actions of stories are those about clients, messages, time or the step's own
+    partition."""
     own = set(STEP_ACTIONS) - set(ACTIONS)
     assert own == {
         "ask_epoch", "ask_leader", "cut", "elect", "flush", "hold", "lose", "produce", "read",

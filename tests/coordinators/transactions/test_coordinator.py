@@ -1,4 +1,4 @@
-"""What a transaction coordinator answers, and what it writes."""
+"""The answers of a transaction coordinator, and the records it writes."""
 
 from __future__ import annotations
 
@@ -19,14 +19,15 @@ E = ErrorCode
 
 
 def test_a_new_id_gets_a_producer_id_and_epoch_zero(rig: TransactionRig) -> None:
-    """Each further call raises the epoch, and writes it."""
+    """A new id gets a producer id and epoch 0; each further InitProducerId raises and writes the
+    epoch."""
     assert rig.init() == InitProducerIdResponse(E.NONE, 100, 0)
     assert rig.init() == InitProducerIdResponse(E.NONE, 100, 1)
     assert rig.written() == ["Empty 0", "Empty 1"]
 
 
 def test_without_an_id_nothing_is_written(rig: TransactionRig) -> None:
-    """An idempotent producer gets a fresh producer id from any broker."""
+    """An idempotent producer gets a new producer id from any broker, without a record."""
     rig.resign()
     assert rig.init(None) == InitProducerIdResponse(E.NONE, 100, 0)
     assert rig.init(None) == InitProducerIdResponse(E.NONE, 101, 0)
@@ -63,14 +64,15 @@ def test_requests_for_an_id_that_make_no_sense(
 def test_a_producer_names_what_it_has(
     rig: TransactionRig, producer_id: int, epoch: int, answer: tuple[ErrorCode, int, int]
 ) -> None:
-    """KIP-360: only the present epoch is raised."""
+    """KIP-360: a request that names the present epoch raises it; other epochs are fenced."""
     rig.init()
     rig.init()
     assert rig.init(producer_id=producer_id, epoch=epoch) == InitProducerIdResponse(*answer)
 
 
 def test_a_request_repeated_after_its_answer_was_lost(rig: TransactionRig) -> None:
-    """KIP-360: the epoch before the present one gets the present one again."""
+    """KIP-360: a repeated request, which names the epoch before the present one, gets the present
+    one."""
     rig.init()
     assert rig.init(producer_id=100, epoch=0).producer_epoch == 1
     assert rig.init(producer_id=100, epoch=0).producer_epoch == 1
@@ -79,7 +81,7 @@ def test_a_request_repeated_after_its_answer_was_lost(rig: TransactionRig) -> No
 
 
 def test_a_request_is_not_repeated_across_a_fence(rig: TransactionRig) -> None:
-    """KIP-360: once a transaction was taken away, the epoch before the present one is nobody's."""
+    """KIP-360: after the coordinator has fenced a transaction, the epoch before is fenced, too."""
     rig.init()
     assert rig.init(producer_id=100, epoch=0).producer_epoch == 1
     assert rig.add(ORDERS, epoch=1) is E.NONE
@@ -92,7 +94,8 @@ def test_a_request_is_not_repeated_across_a_fence(rig: TransactionRig) -> None:
 
 
 def test_epochs_that_are_used_up(rig: TransactionRig) -> None:
-    """A new producer id begins at 0; the old one may be named once more, with its last epoch."""
+    """When epochs are exhausted a new producer id begins at 0; a repeated request may name the old
+    id with its last epoch."""
     rig.init()
     rig.metadata.producer_epoch = 32766
     assert rig.init() == InitProducerIdResponse(E.NONE, 101, 0)
@@ -103,7 +106,8 @@ def test_epochs_that_are_used_up(rig: TransactionRig) -> None:
 
 
 def test_an_open_transaction_is_aborted_first(rig: TransactionRig) -> None:
-    """DP-133: the producer is told to come back; then it gets an epoch of its own."""
+    """DP-133: InitProducerId aborts an open transaction; the producer has to retry, and then gets a
+    new epoch."""
     rig.open_transaction()
     assert rig.init().error is E.CONCURRENT_TRANSACTIONS
     assert (rig.state, rig.metadata.producer_epoch) == ("PrepareAbort", 1)
@@ -145,7 +149,7 @@ def test_partitions_that_are_there_are_not_written_again(rig: TransactionRig) ->
 
 
 def test_a_change_that_is_being_written_holds_up_others(rig: TransactionRig) -> None:
-    """DP-134: everything else is CONCURRENT_TRANSACTIONS, until the record is replicated."""
+    """DP-134: until a change is replicated all other requests are CONCURRENT_TRANSACTIONS."""
     rig.init()
     rig.holds_appends = True
     adding = rig.begin_adding(ORDERS)
@@ -175,7 +179,7 @@ def test_a_change_that_is_being_written_holds_up_others(rig: TransactionRig) -> 
 def test_a_record_that_cannot_be_written_changes_nothing(
     rig: TransactionRig, appended: ErrorCode, answered: ErrorCode
 ) -> None:
-    """The next request finds the state before."""
+    """If a record cannot be written, the next request finds the former state."""
     rig.init()
     rig.append_error = appended
     assert rig.add(ORDERS) is answered
@@ -191,7 +195,8 @@ def test_a_record_that_cannot_be_written_changes_nothing(
 def test_an_end_is_answered_before_its_markers_are_written(
     rig: TransactionRig, is_commit: bool
 ) -> None:
-    """The decision in the log counts; closing follows when every partition has its marker."""
+    """The end is answered once the decision is in the log; the transaction is closed once every
+    partition has its marker."""
     rig.open_transaction()
     assert rig.end(is_commit) is E.NONE
     word = "Commit" if is_commit else "Abort"
@@ -238,7 +243,8 @@ def test_nothing_to_end(rig: TransactionRig) -> None:
 
 
 def test_old_releases_let_a_later_epoch_end_a_transaction() -> None:
-    """KAFKA-9600; and they call a fenced producer INVALID_PRODUCER_EPOCH (KIP-588)."""
+    """KAFKA-9600: old releases accept an end with a later epoch; they answer INVALID_PRODUCER_EPOCH
+    to a fenced producer (KIP-588)."""
     rig = TransactionRig("1.1")
     rig.lead()
     rig.open_transaction()
@@ -253,7 +259,8 @@ def test_old_releases_let_a_later_epoch_end_a_transaction() -> None:
 def test_a_transaction_that_takes_too_long_is_aborted_under_the_next_epoch(
     rig: TransactionRig,
 ) -> None:
-    """DP-133: looked for every ten seconds; the producer is fenced then."""
+    """DP-133: a check every ten seconds aborts transactions past their timeout, and fences the
+    producer."""
     rig.open_transaction()
     rig.clock.advance(TIMEOUT_MS)
     assert rig.state == "Ongoing"
@@ -265,7 +272,8 @@ def test_a_transaction_that_takes_too_long_is_aborted_under_the_next_epoch(
 
 
 def test_a_transaction_that_has_ended_takes_no_longer(rig: TransactionRig) -> None:
-    """Neither one whose markers are under way nor a closed one is aborted when its time is up."""
+    """A transaction is not aborted by timeout while its markers are being sent, nor once it is
+    closed."""
     rig.open_transaction()
     assert rig.end() is E.NONE
     rig.clock.advance(TIMEOUT_MS + 20_000)
@@ -283,7 +291,8 @@ def test_a_transaction_that_has_ended_takes_no_longer(rig: TransactionRig) -> No
 def test_the_timeout_counts_from_the_first_partition_whatever_is_added_later(
     rig: TransactionRig,
 ) -> None:
-    """DP-133: ``abortTimedOutTransactions`` asks when the transaction began."""
+    """DP-133: ``abortTimedOutTransactions`` counts from the start of the transaction, whatever is
+    added later."""
     rig.init()
     assert rig.add(ORDERS) is E.NONE
     began_ms = rig.clock.now_ms
@@ -297,7 +306,8 @@ def test_the_timeout_counts_from_the_first_partition_whatever_is_added_later(
 
 
 def test_a_transaction_is_not_aborted_for_time_that_the_process_missed(rig: TransactionRig) -> None:
-    """Its start is a date all the same, as a later stall does not concern the next transaction."""
+    """A stall of the process extends only the open transaction; the next one counts from its own
+    start, which is a date."""
     rig.open_transaction()
     rig.clock.advance(TIMEOUT_MS - 10_000)
     rig.clock.missed_ms += 10 * TIMEOUT_MS
@@ -315,7 +325,8 @@ def test_a_transaction_is_not_aborted_for_time_that_the_process_missed(rig: Tran
 
 
 def test_a_transaction_that_another_coordinator_reads_goes_on_counting(rig: TransactionRig) -> None:
-    """Its start is a date in the log: a stall since then is left out only while it is known."""
+    """The start of a transaction is a date in the log; only a coordinator that knew a later stall
+    leaves it out of the count."""
     rig.clock.missed_ms += 10 * TIMEOUT_MS
     rig.open_transaction()
     began_ms = rig.metadata.start_ms
@@ -331,7 +342,7 @@ def test_a_transaction_that_another_coordinator_reads_goes_on_counting(rig: Tran
 def test_a_transaction_whose_change_is_being_written_is_aborted_afterwards(
     rig: TransactionRig,
 ) -> None:
-    """DP-133: a pending change goes first; the next look finds the transaction."""
+    """DP-133: a pending change is written first, and the next check aborts the transaction."""
     rig.open_transaction()
     rig.holds_appends = True
     adding = rig.begin_adding(AUDIT._replace(partition=7))
@@ -350,7 +361,7 @@ def test_a_transaction_whose_change_is_being_written_is_aborted_afterwards(
 def test_a_fence_that_cannot_be_written_raises_the_epoch_once(
     version: str, epochs: list[int]
 ) -> None:
-    """KAFKA-9666: before, each attempt raised it."""
+    """KAFKA-9666: before its fix each failed attempt to fence raised the epoch."""
     rig = TransactionRig(version)
     rig.lead()
     rig.open_transaction()
@@ -366,7 +377,8 @@ def test_a_fence_that_cannot_be_written_raises_the_epoch_once(
 
 
 def test_ids_that_nobody_uses_are_forgotten() -> None:
-    """After a week, with tombstones of at most a batch each; an open one is kept."""
+    """An unused id is removed after a week, by tombstones in batches of limited size; one with an
+    open transaction stays."""
     rig = TransactionRig()
     rig.lead()
     names = [f"id-{number}-{'x' * 80}" for number in range(20)]
@@ -385,7 +397,8 @@ def test_ids_that_nobody_uses_are_forgotten() -> None:
 
 
 def test_an_id_is_forgotten_exactly_when_its_time_is_up(rig: TransactionRig) -> None:
-    """A change at this very moment keeps it (``TransactionStateManager.shouldExpire``)."""
+    """An id expires exactly at its time, unless a change is pending
+    (``TransactionStateManager.shouldExpire``)."""
     rig.init()
     rig.metadata.updated_ms = rig.host.wall_ms() - 604_800_000 + 1
     rig.coordinator.states.expire()
@@ -410,7 +423,7 @@ def test_an_id_stays_when_its_tombstone_cannot_be_written(rig: TransactionRig) -
 
 
 def test_verification(rig: TransactionRig) -> None:
-    """KIP-890: partitions of the transaction may be written, others are not its own."""
+    """KIP-890: partitions of the open transaction are verified; others are refused."""
     rig.open_transaction()
     assert rig.verify(ORDERS) == [E.NONE]
     other = AUDIT._replace(partition=9)
@@ -451,7 +464,8 @@ def test_an_open_transaction_is_described(rig: TransactionRig) -> None:
 def test_lists(
     rig: TransactionRig, request_of: dict[str, Any], names: list[str], unknown: tuple[str, ...]
 ) -> None:
-    """KIP-664, KIP-994: by state, producer, and how long a transaction is open."""
+    """KIP-664, KIP-994: transactions are listed by state, by producer and by how long they have
+    been open."""
     rig.open_transaction()
     rig.init("second")
     rig.clock.advance(1000)
@@ -461,7 +475,7 @@ def test_lists(
 
 
 def test_a_list_does_not_look_at_each_filter_for_each_transaction(rig: TransactionRig) -> None:
-    """Thousands of filters and of transactions would be millions of comparisons."""
+    """A list takes time linear in the numbers of filters and of transactions."""
     compared = 0
 
     class Counted(int):
@@ -480,7 +494,7 @@ def test_a_list_does_not_look_at_each_filter_for_each_transaction(rig: Transacti
 
 
 def test_changes_of_state_are_told(rig: TransactionRig) -> None:
-    """The listener hears each state, once it counts."""
+    """The listener gets each state of a transaction once the state is in force."""
     told: list[tuple[str, Any, Any]] = []
     rig.host.state_listener = lambda *change: told.append(change)
     rig.open_transaction()

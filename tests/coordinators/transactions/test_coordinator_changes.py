@@ -1,4 +1,4 @@
-"""A coordinator comes and goes with the leadership of its log."""
+"""A transaction coordinator gains and loses the leadership of a partition of its log."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ E = ErrorCode
 
 
 def test_requests_while_loading_and_elsewhere(rig: TransactionRig) -> None:
-    """COORDINATOR_LOAD_IN_PROGRESS for a moment, NOT_COORDINATOR after the loss."""
+    """Requests get COORDINATOR_LOAD_IN_PROGRESS while loading, and NOT_COORDINATOR after the
+    loss."""
     rig.open_transaction()
     rig.resign(6)
     assert rig.end() is E.NOT_COORDINATOR
@@ -31,7 +32,8 @@ def test_requests_while_loading_and_elsewhere(rig: TransactionRig) -> None:
 
 
 def test_what_was_decided_is_finished_by_the_next_coordinator(rig: TransactionRig) -> None:
-    """The coordinator died between its decision and the markers: the next one sends them."""
+    """If a coordinator dies between its decision and the markers, the next one sends the
+    markers."""
     rig.open_transaction()
     rig.end(is_commit=False)
     rig.resign(6)
@@ -45,7 +47,8 @@ def test_what_was_decided_is_finished_by_the_next_coordinator(rig: TransactionRi
 
 
 def test_a_record_appended_under_an_old_epoch_is_not_taken_over(rig: TransactionRig) -> None:
-    """The broker lost the partition and got it again while the record was being replicated."""
+    """A record whose replication ends after the broker lost and regained the partition is not
+    applied."""
     rig.init()
     rig.holds_appends = True
     adding = rig.begin_adding(ORDERS)
@@ -67,7 +70,8 @@ def test_a_leadership_lost_before_loading_loads_nothing(rig: TransactionRig) -> 
 def test_a_broker_that_was_just_started_waits_until_it_knows_who_leads_what(
     rig: TransactionRig,
 ) -> None:
-    """A partition whose leader it was not told yet would seem deleted, and get no marker."""
+    """A started broker loads once it knows all leaders, as a partition without one would seem
+    deleted and get no marker."""
     rig.open_transaction()
     rig.end()
     rig.resign(6)
@@ -87,7 +91,8 @@ def test_a_deleted_partition_is_coordinated_no_more(rig: TransactionRig) -> None
 
 
 def test_what_is_read_is_the_last_record_of_each_id() -> None:
-    """Tombstones remove, later keys are skipped, and broken records end the reading."""
+    """Loading keeps the last record of each id: tombstones remove ids, later key versions are
+    skipped, and a broken record ends it."""
     rig = TransactionRig()
 
     def value(epoch: int) -> bytes:

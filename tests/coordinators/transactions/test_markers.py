@@ -1,4 +1,4 @@
-"""How markers reach the leaders of a transaction's partitions."""
+"""How markers reach the leaders of the partitions of a transaction."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def decide(rig: TransactionRig, *partitions: TopicPartition) -> None:
 
 
 def where(rig: TransactionRig) -> list[tuple[int, list[TopicPartition]]]:
-    """Broker and partitions of each request under way."""
+    """Return broker and partitions of each request in flight."""
     return [
         (broker, [name for marker in request.markers for name in marker.partitions])
         for broker, request in rig.sent()
@@ -33,7 +33,7 @@ def test_each_leader_gets_one_request(rig: TransactionRig) -> None:
 
 
 def test_transactions_share_requests_and_one_is_under_way(rig: TransactionRig) -> None:
-    """What comes while a request is under way goes out after its answer."""
+    """Markers decided while a request is in flight are sent together after its answer."""
     for number, name in enumerate("abcd"):
         rig.init(name)
         rig.add(transactional_id=name, producer_id=100 + number)
@@ -67,7 +67,8 @@ def test_transactions_share_requests_and_one_is_under_way(rig: TransactionRig) -
 def test_a_partition_that_failed_is_asked_for_again_at_its_leader_of_then(
     rig: TransactionRig, error: ErrorCode
 ) -> None:
-    """The partitions that have their marker are not asked again."""
+    """A failed partition is sent to its current leader; partitions that have their marker are not
+    sent again."""
     rig.leaders[AUDIT] = 1
     decide(rig, ORDERS, AUDIT)
     rig.sent()
@@ -103,7 +104,7 @@ def test_a_transaction_that_is_somebody_elses_is_left_alone(
 
 
 def test_a_broken_connection_is_tried_again_after_a_while(rig: TransactionRig) -> None:
-    """50 ms later, at the leader of then."""
+    """After a broken connection the markers are sent again 50 ms later, to the current leader."""
     decide(rig)
     rig.sent()
     rig.disconnect_markers()
@@ -136,7 +137,7 @@ def test_requests_that_wait_behind_a_broken_connection_find_the_new_leader(
 
 
 def test_a_partition_that_an_answer_leaves_out_is_asked_for_again(rig: TransactionRig) -> None:
-    """Without an outcome it may lack its marker."""
+    """A partition missing in the answer is sent again, as it may lack its marker."""
     decide(rig)
     rig.sent()
     _, _, answered = rig.markers.pop(0)
@@ -147,7 +148,8 @@ def test_a_partition_that_an_answer_leaves_out_is_asked_for_again(rig: Transacti
 
 
 def test_what_waits_for_a_leader_goes_with_the_coordinator(rig: TransactionRig) -> None:
-    """The next coordinator sends it; here it is not even counted any more."""
+    """Markers that wait for a leader are dropped when the coordinator resigns; the next one sends
+    them."""
     rig.alive = [2]
     decide(rig, ORDERS)
     assert where(rig) == []
@@ -161,7 +163,7 @@ def test_what_waits_for_a_leader_goes_with_the_coordinator(rig: TransactionRig) 
 
 
 def test_a_partition_without_a_living_leader_waits_for_one(rig: TransactionRig) -> None:
-    """It is looked for at each news of leaders."""
+    """A partition without a live leader is looked up again at each change of metadata."""
     rig.alive = [2]
     decide(rig, ORDERS)
     assert where(rig) == []
@@ -184,7 +186,7 @@ def test_a_deleted_partition_needs_no_marker(rig: TransactionRig) -> None:
 
 
 def test_all_partitions_deleted(rig: TransactionRig) -> None:
-    """Nothing is sent, and the transaction is closed."""
+    """If all partitions are deleted, no marker is sent and the transaction is closed."""
     rig.init()
     rig.add(ORDERS)
     rig.leaders.clear()
@@ -196,8 +198,8 @@ def test_all_partitions_deleted(rig: TransactionRig) -> None:
 def test_a_partition_that_was_not_named_yet_is_waited_for_after_a_start(
     rig: TransactionRig,
 ) -> None:
-    """The coordinator has read its log sooner than it has heard of all leaders: were the marker
-    left out, nobody would ever see what follows the transaction."""
+    """A started coordinator may load before it knows all leaders. Were a marker left out, consumers
+    could never read beyond the transaction."""
     decide(rig, ORDERS, AUDIT)
     rig.resign()
     known = dict(rig.leaders)
@@ -217,7 +219,7 @@ def test_a_partition_that_was_not_named_yet_is_waited_for_after_a_start(
 
 
 def test_a_partition_that_is_never_named_is_deleted(rig: TransactionRig) -> None:
-    """After 5 seconds a coordinator that was just started has heard of all there are."""
+    """A partition still unknown 5 seconds after the coordinator's start counts as deleted."""
     decide(rig, ORDERS, AUDIT)
     restarted = TransactionRig()
     restarted.log, restarted.leaders = rig.log, {ORDERS: 1, **_of_the_log(rig.leaders)}
@@ -236,7 +238,8 @@ def _of_the_log(leaders: dict[TopicPartition, int]) -> dict[TopicPartition, int]
 
 
 def test_what_cannot_be_closed_is_written_again(rig: TransactionRig) -> None:
-    """At once, and then, as Kafka's sender, when something wakes it or 30 seconds have passed."""
+    """The closing record is written again at once, and then, as in Kafka's sender, when it is woken
+    or 30 seconds have passed."""
     decide(rig)
     rig.sent()
     rig.append_error = E.NOT_ENOUGH_REPLICAS
@@ -251,7 +254,7 @@ def test_what_cannot_be_closed_is_written_again(rig: TransactionRig) -> None:
 
 
 def test_a_coordinator_that_resigned_sends_and_closes_nothing(rig: TransactionRig) -> None:
-    """An answer that comes late changes nothing."""
+    """Late answers to a coordinator that has resigned change nothing."""
     decide(rig, ORDERS, AUDIT)
     rig.sent()
     rig.resign()
@@ -265,7 +268,7 @@ def test_a_coordinator_that_resigned_sends_and_closes_nothing(rig: TransactionRi
 
 
 def test_a_coordinator_that_resigned_asks_for_nothing_again(rig: TransactionRig) -> None:
-    """Whatever the answer is that comes late."""
+    """A coordinator that has resigned sends no marker again, whatever the late answer is."""
     decide(rig)
     rig.sent()
     rig.resign()
@@ -275,7 +278,8 @@ def test_a_coordinator_that_resigned_asks_for_nothing_again(rig: TransactionRig)
 
 
 def test_answers_to_markers_of_an_older_epoch_are_not_counted(rig: TransactionRig) -> None:
-    """The partition came back meanwhile: the new epoch asks everybody again."""
+    """Answers to the former epoch's markers do not count once the partition is back: the new epoch
+    sends all markers again."""
     decide(rig)
     rig.sent()
     rig.resign(6)

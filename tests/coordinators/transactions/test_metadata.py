@@ -1,4 +1,4 @@
-"""What a transactional id may become, and what it may not."""
+"""The metadata of a transactional id: which changes are allowed, and which are refused."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def metadata(
 
 
 def step(state: TransactionState, subject: TransactionMetadata) -> TransitMetadata:
-    """Begin the change to a state in the way that leads there."""
+    """Begin the change to a state by the operation that leads there."""
     if state is S.EMPTY:
         return subject.prepare_next_epoch(1000, None, 200)
     if state is S.ONGOING:
@@ -41,14 +41,15 @@ def step(state: TransactionState, subject: TransactionMetadata) -> TransitMetada
 @pytest.mark.parametrize("before", list(S), ids=lambda state: state.title)
 @pytest.mark.parametrize("after", list(S), ids=lambda state: state.title)
 def test_each_transition_is_allowed_or_refused(before: S, after: S) -> None:
-    """DP-134: all 64 pairs of states; what is refused leaves nothing behind."""
+    """DP-134: all 64 pairs of states are allowed or refused; a refused change leaves no pending
+    state."""
     subject = metadata(before)
     allowed = before in VALID_PREVIOUS_STATES[after]
     if after in (S.COMPLETE_COMMIT, S.COMPLETE_ABORT) and before in (
         S.PREPARE_COMMIT,
         S.PREPARE_ABORT,
     ):
-        return  # the outcome follows from the decision, whatever is wished
+        return  # the outcome follows from the decision, whatever was requested
     if not allowed:
         with pytest.raises(InvariantError, match=f"from {before.title} to"):
             step(after, subject)
@@ -67,7 +68,7 @@ def test_nothing_begins_while_a_change_is_pending(state: S) -> None:
 
 
 def test_a_transaction_from_its_beginning_to_its_end() -> None:
-    """The first partition starts the clock; the end of a transaction takes all of them away."""
+    """The first partition starts the timeout; the completion removes all partitions."""
     subject = metadata()
     subject.complete(subject.prepare_add_partitions((ORDERS,), 200))
     subject.complete(subject.prepare_add_partitions((AUDIT, ORDERS), 300))
@@ -95,7 +96,7 @@ def test_a_transaction_from_its_beginning_to_its_end() -> None:
     ],
 )
 def test_a_target_that_does_not_follow_is_refused(change: str, value: object) -> None:
-    """DP-134: epoch, id, timeout and partitions of an open transaction stay what they are."""
+    """DP-134: a change must keep epoch, id, timeout and partitions of an open transaction."""
     subject = metadata(S.ONGOING, 3, ORDERS)
     target = subject.prepare_add_partitions((AUDIT,), 200)
     with pytest.raises(InvariantError, match="may not become"):
@@ -112,7 +113,7 @@ def test_without_a_pending_change_nothing_is_completed() -> None:
 
 @pytest.mark.parametrize("state", [S.DEAD, S.PREPARE_EPOCH_FENCE])
 def test_two_states_are_never_reached(state: S) -> None:
-    """A dead id is removed instead, a fence becomes an abort."""
+    """Two states are never reached: a dead id is removed instead, and a fence becomes an abort."""
     subject = metadata(S.EMPTY if state is S.DEAD else S.ONGOING)
     with pytest.raises(InvariantError, match="may not become"):
         subject.complete(step(state, subject))
@@ -134,7 +135,7 @@ def test_two_states_are_never_reached(state: S) -> None:
 def test_epochs_that_a_producer_may_have(
     present: int, last: int, expected: int | None, outcome: tuple[int, int] | None
 ) -> None:
-    """KIP-360: the present epoch is raised, the one before repeated, any other fenced."""
+    """KIP-360: the present epoch is raised, the one before is repeated, any other is fenced."""
     subject = metadata(S.EMPTY, present)
     subject.last_producer_epoch = last
     if outcome is None:
@@ -149,7 +150,7 @@ def test_epochs_that_a_producer_may_have(
 
 
 def test_the_last_epoch_is_kept_for_fencing() -> None:
-    """32766 is the last one a client gets; 32767 fences it, and nothing is beyond."""
+    """32766 is the last epoch that a client gets; 32767 fences it, and no epoch follows."""
     used_up = metadata(S.EMPTY, 32766)
     assert used_up.is_epoch_exhausted
     with pytest.raises(InvariantError):
@@ -171,14 +172,16 @@ def test_a_new_producer_id_begins_with_epoch_zero() -> None:
 
 
 def test_who_does_not_name_its_epoch_begins_anew_without_one_before() -> None:
-    """Only who named it may ask again with it, as its answer may have been lost (KIP-360)."""
+    """Only a producer that named its epoch may repeat the request with it after a lost answer
+    (KIP-360); for others no former epoch is kept."""
     subject = metadata(S.COMPLETE_COMMIT, 32766)
     subject.complete(subject.prepare_rotation(8, 1000, 200, keep_last_epoch=False))
     assert (subject.producer_epoch, subject.last_producer_epoch) == (0, -1)
 
 
 def test_a_fence_that_failed_does_not_raise_the_epoch_again() -> None:
-    """KAFKA-9666."""
+    """KAFKA-9666: a fence that could not be written does not raise the epoch at the next
+    attempt."""
     subject = metadata(S.ONGOING, 3, ORDERS)
     subject.fence_failed = True
     assert subject.prepare_fence().producer_epoch == 3
@@ -208,7 +211,8 @@ def test_only_a_decided_transaction_waits_for_markers(state: S) -> None:
     ],
 )
 def test_answers_to_an_end_where_nothing_is_open(state: S, commit: int, abort: int) -> None:
-    """DP-134: the same end again succeeds, another one is INVALID_TXN_STATE."""
+    """DP-134: if no transaction is open, the same end succeeds again, and another end is
+    INVALID_TXN_STATE."""
     assert (answer_to_end(state, True), answer_to_end(state, False)) == (commit, abort)
 
 

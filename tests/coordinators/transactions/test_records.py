@@ -36,14 +36,15 @@ def test_bytes_of_a_value() -> None:
 
 
 def test_an_empty_transaction_has_no_partitions() -> None:
-    """Its array of partitions is null."""
+    """The array of partitions of an empty transaction is null."""
     assert encode_value(EMPTY)[17:21] == b"\xff\xff\xff\xff"
     read = decode_value("id", encode_value(EMPTY))
     assert (read.state, tuple(read.partitions), read.start_ms) == (TransactionState.EMPTY, (), -1)
 
 
 def test_what_is_written_is_read() -> None:
-    """The id and epoch before are not written; a new coordinator does not know them."""
+    """A record lacks the former producer id and epoch, so that a new coordinator does not know
+    them."""
     read = decode_value("id", encode_value(ONGOING))
     assert (read.producer_id, read.producer_epoch, read.timeout_ms) == (7, 3, 1000)
     assert set(read.partitions) == set(PARTITIONS)

@@ -25,7 +25,7 @@ AUDIT = TopicPartition("audit", 0)
 
 
 class TransactionRig:
-    """A verifier, its requests, and what it told."""
+    """A verifier, its requests, and the outcomes it reported."""
 
     def __init__(self) -> None:
         self.clock = FakeClock()
@@ -100,7 +100,7 @@ def test_errors_by_what_the_client_knows(
 
 @pytest.mark.parametrize("coordinator", [None, 9])
 def test_without_a_coordinator(coordinator: int | None) -> None:
-    """Nobody is known to lead the partition of the log, or it is dead."""
+    """A partition of the log without a known or live leader is COORDINATOR_NOT_AVAILABLE."""
     rig = TransactionRig()
     rig.coordinator = coordinator
     rig.ask()
@@ -127,7 +127,7 @@ def test_a_request_that_fails_as_a_whole(
 
 
 def test_one_request_to_a_coordinator_at_a_time() -> None:
-    """What comes meanwhile goes out together."""
+    """Verifications requested while a request is in flight are sent together after its answer."""
     rig = TransactionRig()
     rig.ask("a")
     rig.turn()
@@ -151,7 +151,8 @@ def test_one_request_to_a_coordinator_at_a_time() -> None:
 def test_the_same_id_again_before_it_was_asked_for(
     second: int, told: list[tuple[str, dict[TopicPartition, ErrorCode]]]
 ) -> None:
-    """A repetition takes its place, a newer epoch fences it, an older one is a zombie's."""
+    """A repeated request replaces the queued one, a newer epoch fences it, and an older epoch is
+    refused."""
     rig = TransactionRig()
     rig.ask()
     rig.ask(epoch=second)

@@ -100,7 +100,7 @@ def test_copy_in_another_directory_may_be_torn(tools: type[Tools]) -> None:
 
 
 def test_clean_shutdown_loses_nothing(tools: type[Tools]) -> None:
-    """Closing flushes and checkpoints: a power failure afterwards takes nothing."""
+    """Closing flushes and checkpoints, so that a power failure afterwards loses no records."""
     disk = MemoryDisk()
     log = disk.open_log(tools.name, tools.config())
     tools.fill(log, 4)

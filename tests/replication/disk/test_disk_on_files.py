@@ -95,7 +95,8 @@ def test_transaction_index_and_snapshot_files(tmp_path: Path, tools: type[Tools]
 
 
 def test_every_truncation_of_a_segment_recovers(tmp_path: Path, tools: type[Tools]) -> None:
-    """A segment cut anywhere ends with its last whole batch, and appends continue from there."""
+    """A segment truncated anywhere ends with its last whole batch, and appends continue from
+    there."""
     disk, log = open_log(tmp_path, tools)
     for _ in range(3):
         append_as_leader(log, tools.data(b"a", b"b"), 0, tools.now_ms)
@@ -113,7 +114,7 @@ def test_every_truncation_of_a_segment_recovers(tmp_path: Path, tools: type[Tool
 
 
 def test_every_flipped_byte_ends_the_log_there(tmp_path: Path, tools: type[Tools]) -> None:
-    """Damage above the recovery point cuts the log before the damaged batch."""
+    """Damage above the recovery point truncates the log before the damaged batch."""
     disk, log = open_log(tmp_path, tools)
     tools.fill(log, 3)
     disk.kill()

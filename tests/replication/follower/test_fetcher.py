@@ -29,7 +29,7 @@ def test_copies_and_moves_on() -> None:
 
 
 def test_log_start_is_copied() -> None:
-    """The leader's log start raises the follower's, and the next fetch tells it."""
+    """The leader's log start raises the follower's, and the next fetch reports it."""
     follower = Follower(history=((5, 0),), end=3, high_watermark=3)
     follower.answer_fetch(fetched(high_watermark=3, log_start=2), session_id=7)
     request = follower.next_fetch()
@@ -200,7 +200,7 @@ def test_one_bad_partition_does_not_stop_the_others() -> None:
 
 @pytest.mark.parametrize("version", ["0.10", "1.1"])
 def test_one_bad_partition_stopped_the_thread(version: str) -> None:
-    """Before 2.3 (KIP-461) an exception while appending kills the whole fetcher."""
+    """Before 2.3 (KIP-461) an exception while appending ends the whole fetcher thread."""
     follower = Follower(version, end=3, history=((5, 0),), high_watermark=3, topics=(TP, OTHER))
     if version == "1.1":
         follower.answer_epochs((-1, 3), (-1, 3))
@@ -265,7 +265,7 @@ def test_delayed_and_removed_partitions_are_forgotten() -> None:
     [(ErrorCode.FETCH_SESSION_ID_NOT_FOUND, 0), (ErrorCode.INVALID_FETCH_SESSION_EPOCH, 7)],
 )
 def test_lost_session_starts_anew(error: ErrorCode, session_id: int) -> None:
-    """After a session error the next request is a full one, at once."""
+    """After a session error a full request is sent at once."""
     follower = Follower(history=((5, 0),), end=3)
     follower.answer_fetch(fetched(), session_id=7)
     follower.answer_fetch(error=error)

@@ -72,7 +72,8 @@ def test_answer_without_an_epoch() -> None:
 
 
 def test_undefined_answer_falls_back_to_the_high_watermark() -> None:
-    """DP-70, DP-54: without an answer the log is cut to the initial offset, the high watermark."""
+    """DP-70, DP-54: without an answer the log is truncated to the initial offset, the high
+    watermark."""
     follower = truncating(history=((3, 0), (5, 120)), end=200, high_watermark=120)
     follower.answer_epochs((-1, -1))
     assert follower.log().log_end_offset == 120
@@ -80,7 +81,8 @@ def test_undefined_answer_falls_back_to_the_high_watermark() -> None:
 
 @pytest.mark.parametrize("version", ["1.1", "2.8"])
 def test_no_epoch_at_the_follower(version: str) -> None:
-    """DP-54: without any epoch of its own the log is cut to the high watermark, then fetched."""
+    """DP-54: without any epoch of its own the log is truncated to the high watermark, then
+    fetched."""
     follower = Follower(version)
     assert follower.state().stage is FetchStage.TRUNCATING
     assert isinstance(follower.next(), FetchRequest)
@@ -223,7 +225,8 @@ def test_ahead_of_the_leader(version: str) -> None:
 
 @pytest.mark.parametrize("version", ["0.10", "1.1"])
 def test_ahead_of_the_leader_without_unclean_election(version: str) -> None:
-    """Up to 2.0.0 a broker exits rather than cut a log whose topic disables unclean election."""
+    """Up to 2.0.0 a broker exits rather than truncate a log whose topic disables unclean
+    election."""
     follower = Follower(
         version,
         history=((5, 0),),

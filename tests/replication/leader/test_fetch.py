@@ -175,7 +175,7 @@ def test_compressed_topic_needs_a_new_client() -> None:
 
 
 def test_first_partition_gets_a_batch_however_large() -> None:
-    """DP-72: the first non-empty partition gets one batch beyond the limits, the rest nothing."""
+    """DP-72: the first partition with records gets one batch beyond the limits, the others none."""
     cluster = filled(brokers=1)
     cluster.create((0,), OTHER)
     cluster.produce(0, *"xyz", tp=OTHER)

@@ -137,7 +137,8 @@ def incremental(
 
 
 def test_session_life() -> None:
-    """DP-77, DP-80: what each answer of a session has: full, quiet, news, changed epoch, closed."""
+    """DP-77, DP-80: each answer of a session: full, without changes, with changes, with a new
+    epoch, closed."""
     cluster = filled(brokers=1)
     (full,) = incremental(cluster, 0, 0, FetchPartition(TP, 6))
     assert full.session_id > 0

@@ -241,7 +241,8 @@ def test_least_recently_used_session_goes_first() -> None:
 
 
 def test_follower_pushes_a_consumer_out() -> None:
-    """A privileged newcomer takes the slot of a consumer, but not the one of a young follower."""
+    """A follower's new session evicts a consumer's session, but not a young session of a
+    follower."""
     sessions = cache(1)
     opened(sessions, A, B, C)
     follower = opened(sessions, A, privileged=True, now=NOW + 1)

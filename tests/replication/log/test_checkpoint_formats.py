@@ -46,7 +46,7 @@ def test_malformed_files_are_errors(text: str) -> None:
 
 
 def test_topic_ids_are_written_as_uuids() -> None:
-    """Hexadecimal ids take Kafka's base64 form; that form is kept."""
+    """Hexadecimal ids are written in Kafka's base64 form; ids in that form are kept."""
     text = format_topic_id("00112233445566778899aabbccddeeff")
     assert text == "version: 0\ntopic_id: ABEiM0RVZneImaq7zN3u_w\n"
     assert parse_topic_id(text) == "ABEiM0RVZneImaq7zN3u_w"

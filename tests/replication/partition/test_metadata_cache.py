@@ -185,7 +185,7 @@ def test_unknown_and_invalid_names() -> None:
 
 
 def test_topics_by_id() -> None:
-    """A topic can be asked for by id; an unknown id answers UNKNOWN_TOPIC_ID."""
+    """A request may name a topic by id; an unknown id answers UNKNOWN_TOPIC_ID."""
     found = cache(state(), topic_ids=(("t", "known"),))
     topics = found.metadata(MetadataRequest((), topic_ids=("known", "other"))).topics
     assert [(t.name, t.error) for t in topics] == [

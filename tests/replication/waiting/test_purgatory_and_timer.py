@@ -348,7 +348,7 @@ def test_closing_drops_everything(host: FakeHost) -> None:
 
 
 def test_hundred_thousand_pending_operations_stay_cheap(host: FakeHost) -> None:
-    """With 100,000 pending, inserting and completing take the steps they take with none.
+    """With 100,000 operations pending, inserting and completing take as many steps as with none.
 
     How long they take is what ``make bench NAMES=storage`` measures (issue 4: at most 3 us).
     """
