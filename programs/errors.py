@@ -10,8 +10,8 @@ from ..protocol.errors import FakeKafkaError, UsageError
 class NotSimulated(UsageError, NotImplementedError):
     """A program used something that virtual time cannot offer, such as a thread or a real socket.
 
-    The error is also a ``NotImplementedError``, which many programs expect, for example from
-    ``add_signal_handler``.
+    The error is also a ``NotImplementedError``, which many programs expect, for example when
+    they set a signal handler.
     """
 
 
