@@ -63,8 +63,8 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Generator[Any]:
 
 @pytest.fixture
 def page(browser: Any, server: ControlServer) -> Generator[Any]:
-    """The loaded page; at the end there are no errors in its console and no requests to other
-    sites."""
+    """The loaded page; at the end it must have no errors or warnings in its console and no requests
+    to other sites."""
     found: list[str] = []
     page = browser.new_page()
     page.set_viewport_size({"width": LAPTOP_PX, "height": 900})

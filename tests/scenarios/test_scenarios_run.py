@@ -189,8 +189,8 @@ def figures(text: str, seed: int = 5) -> tuple[dict[str, float], list[str]]:
 
 @pytest.mark.parametrize("acks", [1, 0])
 def test_what_no_promise_covered_is_counted_as_lost_all_the_same(acks: int) -> None:
-    """Records count as lost if the leader dies before its followers have what it acknowledged, or
-    had to acknowledge no record."""
+    """With acks=1 or acks=0 records count as lost, without a broken promise, if the leader dies
+    before its followers have them."""
     metrics, problems = figures(ONE_LEADER_FAR_AWAY.replace("acks = 1", f"acks = {acks}"))
     assert metrics["lost"] > 5
     assert (metrics["lost_promised"], metrics["expired"], problems) == (0, 0, [])
