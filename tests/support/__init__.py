@@ -1,1 +1,1 @@
-"""Helpers of tests in several folders; imported as ``fakekafka.tests.support``."""
+"""Helpers shared by tests of several folders, imported as ``fakekafka.tests.support``."""

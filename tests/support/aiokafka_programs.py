@@ -1,4 +1,4 @@
-"""Programs with aiokafka, as a user would write them."""
+"""aiokafka programs as a user would write them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ BOOTSTRAP = "kafka:9092"
 
 
 async def produce(count: int, every_s: float = 0.1, topic: str = "orders") -> int:
-    """Send numbers one after the other, with an idempotent producer."""
+    """Send ``count`` numbers one after the other with an idempotent producer."""
     producer = AIOKafkaProducer(bootstrap_servers=BOOTSTRAP, enable_idempotence=True)
     await producer.start()
     try:
@@ -25,7 +25,7 @@ async def produce(count: int, every_s: float = 0.1, topic: str = "orders") -> in
 
 
 async def consume(seen: list[tuple[str, int]], worker: str, topic: str = "orders") -> None:
-    """Note the number of each record, then commit."""
+    """Append the number of each record to ``seen``, then commit."""
     consumer = AIOKafkaConsumer(
         topic,
         bootstrap_servers=BOOTSTRAP,
@@ -44,7 +44,7 @@ async def consume(seen: list[tuple[str, int]], worker: str, topic: str = "orders
 
 
 async def transform(count: int) -> None:
-    """Copy so many records from one topic to the other, exactly once."""
+    """Copy at least ``count`` records between two topics exactly once."""
     consumer = AIOKafkaConsumer(
         bootstrap_servers=BOOTSTRAP,
         group_id="transformers",

@@ -1,4 +1,4 @@
-"""Observations for the tests of the articles' claims: requests sent, states passed through."""
+"""Observations for tests of the articles' claims: requests sent and states passed through."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Decision = tuple[int, int, int, bool]
 def decisions(
     cluster: ControllerCluster, partition: TopicPartition, to: int | None = None
 ) -> list[Decision]:
-    """(destination, leader, leader epoch, is new) of the LeaderAndIsr sent for a partition."""
+    """Return (destination, leader, leader epoch, is new) of each LeaderAndIsr for a partition."""
     return [
         (destination, state.leader, state.leader_epoch, state.is_new)
         for destination, request in cluster.sent
@@ -30,12 +30,12 @@ def decisions(
 
 
 def recipients(cluster: ControllerCluster, partition: TopicPartition, epoch: int) -> set[int]:
-    """Brokers told of the decision with that leader epoch."""
+    """Return the brokers that got a LeaderAndIsr with the given leader epoch."""
     return {to for to, _, leader_epoch, _ in decisions(cluster, partition) if leader_epoch == epoch}
 
 
 def spy_on_replica_states(cluster: ControllerCluster) -> set[ReplicaState]:
-    """Every state a replica is asked to take from now on, seen in the active controller."""
+    """Return a set that collects the replica states in the active controller from now on."""
     seen: set[ReplicaState] = set()
     machine = cluster.active.replica_state_machine
     original = machine.handle_state_changes_by_broker

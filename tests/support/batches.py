@@ -1,4 +1,4 @@
-"""Record batches taken apart, and put at other offsets."""
+"""Parsing of record batches, and moving them to other offsets."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from fakekafka.protocol.records.format import (
 
 
 def parse_batches(records: Readable | None, verify: bool = False) -> list[RecordBatch]:
-    """Views of the whole v2 batches in ``records``; a partial batch at the end is ignored.
+    """Return views of the whole v2 batches in ``records``, ignoring a partial batch at the end.
 
     ``verify`` also checks every checksum. Raises ``CorruptBatch``.
     """
@@ -45,7 +45,7 @@ def parse_batches(records: Readable | None, verify: bool = False) -> list[Record
 
 
 def with_base_offset(data: Readable, base_offset: int, leader_epoch: int) -> bytes:
-    """The same batch at another offset and epoch, in one copy; the checksum stays valid."""
+    """Return the batch with another base offset and epoch, whose checksum stays valid."""
     return (
         PREFIX.pack(base_offset, len(data) - LENGTH_OVERHEAD, leader_epoch)
         + (memoryview(data)[16:])

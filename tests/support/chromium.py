@@ -1,4 +1,4 @@
-"""The system's Chromium, in which tests look at pages as people do."""
+"""The system's Chromium, in which tests view pages as people do."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _OPTIONS = [
 
 @contextmanager
 def chromium(profile: Path) -> Iterator[Any]:
-    """A browser with a fresh profile; ``new_page`` opens a page in it."""
+    """Open a browser with a fresh profile, whose ``new_page`` opens a page."""
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as playwright:

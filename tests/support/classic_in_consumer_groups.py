@@ -12,7 +12,7 @@ NONE = ErrorCode.NONE
 
 
 def subscription(*owned: int) -> tuple[tuple[str, bytes], ...]:
-    """The metadata of a classic consumer of ``orders``, in version 1."""
+    """Return the metadata, version 1, of a classic consumer of ``orders``."""
     topic = struct.pack(">h6s", 6, b"orders")
     partitions = struct.pack(f">i{len(owned)}i", len(owned), *owned)
     data = struct.pack(">hi", 1, 1) + topic + b"\xff\xff\xff\xff"
@@ -30,7 +30,7 @@ NOTHING = struct.pack(">hi", 1, 0) + b"\xff\xff\xff\xff"
 
 
 def classic_pair(policy: str, **config: Any) -> ConsumerGroupRig:
-    """A stable classic group of ``c`` and ``d`` with two partitions each."""
+    """Return a stable classic group of ``c`` and ``d`` with two partitions each."""
     rig = ConsumerGroupRig(group_consumer_migration_policy=policy, **config)
     for name in "cd":
         rig.join(name, protocols=subscription())
@@ -48,7 +48,7 @@ def epoch_of(rig: ConsumerGroupRig, name: str) -> int:
 
 
 def rejoin(rig: ConsumerGroupRig, name: str, *owned: int) -> bytes:
-    """Join and sync as a classic member in the new group; its assignment."""
+    """Join and sync as a classic member of the converted group; return its assignment."""
     joined = rig.join(name, protocols=subscription(*owned))
     assert joined is not None
     assert joined.error is NONE, joined

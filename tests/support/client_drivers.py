@@ -1,4 +1,4 @@
-"""The same three steps for three client libraries: produce all, wait for acks, read back."""
+"""The same steps with three client libraries: produce, wait for acknowledgements, read back."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from typing import Any
 import pytest
 
 KAFKA_PYTHON_WARNS = [
-    # It leaves sockets of broken connections to the garbage collector.
+    # kafka-python leaves sockets of broken connections to the garbage collector.
     pytest.mark.filterwarnings("ignore:unclosed:ResourceWarning"),
     pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
     pytest.mark.filterwarnings("ignore::DeprecationWarning"),
 ]
-"""Marks of tests with kafka-python."""
+"""Marks for tests with kafka-python."""
 
 
 class ConfluentDriver:
-    """confluent-kafka (librdkafka), idempotence at its default."""
+    """Driver of confluent-kafka (librdkafka) with idempotence."""
 
     name = "confluent-kafka"
 
@@ -83,7 +83,7 @@ class ConfluentDriver:
 
 
 class KafkaPythonDriver(ConfluentDriver):
-    """kafka-python."""
+    """Driver of kafka-python."""
 
     name = "kafka-python"
 
@@ -132,7 +132,7 @@ class KafkaPythonDriver(ConfluentDriver):
 
 
 class AiokafkaDriver(ConfluentDriver):
-    """aiokafka."""
+    """Driver of aiokafka."""
 
     name = "aiokafka"
 

@@ -1,4 +1,4 @@
-"""Producers that write 0, 1, 2, ... to every partition while leaders die; for test_leader_kills."""
+"""Producers for test_leader_kills, which write 0, 1, 2, ... to every partition."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ IN_FLIGHT_MAX = 20_000
 
 
 class Writer(threading.Thread):
-    """Writes 0, 1, 2, ... to every partition until told to stop; notes what is acknowledged."""
+    """Writes 0, 1, 2, ... to every partition until stopped, and records acknowledgements."""
 
     def __init__(self, servers: str) -> None:
         super().__init__(name="writer")
         self.servers = servers
         self.sent = 0
-        """Per partition."""
+        """Number of values sent to each partition."""
         self.acknowledged: list[list[tuple[int | None, int]]] = [[] for _ in range(PARTITIONS)]
-        """Of each partition (offset, value), in the order in which the answers came."""
+        """(offset, value) of each acknowledged record by partition, in response order."""
         self.failures: list[str] = []
         self.ended_s: float | None = None
         self.stop_asked = threading.Event()
@@ -40,8 +40,7 @@ class Writer(threading.Thread):
             self.ended_s = time.monotonic()
 
     def has_reached(self, value: int) -> bool:
-        """Return whether every partition acknowledged this value, or a failure has ended the
-        writing."""
+        """Return True once every partition acknowledged this value, or writing has ended."""
         if self.ended_s is not None:
             return True
         return all(answers and answers[-1][1] >= value for answers in self.acknowledged)
@@ -51,7 +50,7 @@ class Writer(threading.Thread):
 
 
 class ConfluentWriter(Writer):
-    """librdkafka with idempotence and up to five requests in flight, as by default."""
+    """librdkafka with idempotence and its default of up to five requests in flight."""
 
     def write(self) -> None:
         producer = Producer(
@@ -96,10 +95,10 @@ class ConfluentWriter(Writer):
 
 
 class ConfluentInStepWriter(ConfluentWriter):
-    """The same with one record of each partition at a time: there is none to overtake it."""
+    """librdkafka with one record in flight per partition, so that none can overtake another."""
 
     def produce_all(self, producer: Producer) -> None:
-        values = [0] * PARTITIONS  # the next of each
+        values = [0] * PARTITIONS  # next value per partition
         while not self.stop_asked.is_set() or min(values) < self.sent:
             for partition, value in enumerate(values):
                 is_its_turn = len(self.acknowledged[partition]) == value
@@ -115,7 +114,7 @@ class ConfluentInStepWriter(ConfluentWriter):
 
 
 class AiokafkaWriter(Writer):
-    """aiokafka with idempotence: one batch in flight for each partition."""
+    """aiokafka with idempotence: one batch in flight per partition."""
 
     def write(self) -> None:
         asyncio.run(self._write())

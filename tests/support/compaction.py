@@ -1,4 +1,4 @@
-"""Filling compacted logs, compacting them and looking at what is left."""
+"""Filling and compacting logs, and reading what is left."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def put(log: Any, tools: Any, *pairs: tuple[str, str | None], **header: Any) -> 
 
 
 def compacted(tools: Any, log: Any, now_ms: int = 0) -> Any:
-    """Close the active segment, replicate everything, compact."""
+    """Roll the log, raise the high watermark to its end and compact it."""
     log.roll(tools.now_ms)
     log.update_high_watermark(log.log_end_offset)
     return compact(log, now_ms or tools.now_ms, force=True)

@@ -1,5 +1,4 @@
-"""A coordinator in a test rig that speaks the consumer protocol (KIP-848), and members that a test
-moves step by step."""
+"""A coordinator for the consumer protocol (KIP-848) and members, in a test rig."""
 
 from __future__ import annotations
 
@@ -28,12 +27,12 @@ Partitions = set[tuple[str, int]]
 
 
 def topic_id(name: str) -> str:
-    """The id that a topic has in a test rig."""
+    """Return the id of a topic in a test rig."""
     return uuid_text(name.encode().ljust(16, b"."))
 
 
 class Member:
-    """What a client of the protocol keeps: its id, its epoch and what it reads."""
+    """The state of a client of the consumer protocol: id, epoch and owned partitions."""
 
     def __init__(self, rig: ConsumerGroupRig, name: str, **said: Any) -> None:
         self.rig = rig
@@ -42,27 +41,27 @@ class Member:
         self.epoch = 0
         self.owned: Partitions = set()
         self.said = {"topics": ("orders",), "rebalance_timeout_ms": 5000, **said}
-        """What it says of itself when it joins."""
+        """Fields of the member's joining heartbeat."""
         self.answer: ConsumerGroupHeartbeatResponse | None = None
 
     @property
     def error(self) -> ErrorCode | None:
-        """None while it waits."""
+        """Error of the last response; None while there is no response."""
         return None if self.answer is None else self.answer.error
 
     def send(self, epoch: int, **more: Any) -> Member:
-        """Send a heartbeat as it is written here."""
+        """Send a heartbeat with the given fields."""
         self.answer = None
         self.rig.send(self, ConsumerGroupHeartbeatRequest("group", self.member_id, epoch, **more))
         return self
 
     def join(self) -> Member:
-        """Begin without partitions."""
+        """Join without partitions."""
         self.epoch, self.owned = 0, set()
         return self._taken(self.send(0, owned=(), **self.said))
 
     def beat(self, **more: Any) -> Member:
-        """Tell what it reads, and take what it is told."""
+        """Send a heartbeat with the owned partitions and adopt the assignment of the response."""
         if "group_instance_id" in self.said:
             more.setdefault("group_instance_id", self.said["group_instance_id"])
         by_topic: dict[str, list[int]] = {}
@@ -84,13 +83,13 @@ class Member:
         return self
 
     def leave(self, epoch: int = -1) -> Member:
-        """Leave, or with -2 keep the place of a static member."""
+        """Leave, or with epoch -2 keep a static member's place."""
         instance_id = self.said.get("group_instance_id")
         return self.send(epoch, group_instance_id=instance_id)
 
 
 class ConsumerGroupRig(GroupRig):
-    """A coordinator with the topics ``orders`` (4 partitions) and ``audit`` (2)."""
+    """A coordinator with the topics ``orders`` (4 partitions) and ``audit`` (2 partitions)."""
 
     def __init__(self, *, log: StubLog | None = None, **config: Any) -> None:
         self.cache = MetadataCache(1)
@@ -104,12 +103,12 @@ class ConsumerGroupRig(GroupRig):
             **config,
         )
         self.names: dict[str, str] = {}
-        """Topic id -> name."""
+        """Topic names by topic id."""
         self.announce(orders=4, audit=2, **{OFFSETS_TOPIC: 1})
         self.lead()
 
     def announce(self, **topics: int) -> None:
-        """Tell the broker of topics and their numbers of partitions; 0 deletes one."""
+        """Send metadata with the topics' partition counts to the broker; 0 deletes a topic."""
         states = []
         for topic, count in topics.items():
             known = self.cache.partition_count(topic)
@@ -127,14 +126,14 @@ class ConsumerGroupRig(GroupRig):
 
     @property
     def speaker(self) -> ConsumerGroupCoordinator:
-        """The coordinator, which speaks the consumer protocol."""
+        """The coordinator, checked to support the consumer protocol."""
         assert isinstance(self.coordinator, ConsumerGroupCoordinator)
         return self.coordinator
 
     # -- members -------------------------------------------------------------------------------
 
     def member(self, name: str, **said: Any) -> Member:
-        """A member that has not joined yet."""
+        """Return a member that has not joined yet."""
         return Member(self, name, **said)
 
     def send(self, member: Member, request: ConsumerGroupHeartbeatRequest) -> None:
@@ -146,7 +145,7 @@ class ConsumerGroupRig(GroupRig):
         )
 
     def settle(self, *members: Member, rounds: int = 6) -> None:
-        """Let members beat until each has what it shall have."""
+        """Let members send heartbeats until the group is stable."""
         for _ in range(rounds):
             for member in members:
                 member.beat()
@@ -180,7 +179,7 @@ class ConsumerGroupRig(GroupRig):
 
 
 def owners(*members: Member) -> dict[tuple[str, int], str]:
-    """Who reads which partition; fails if two members read one."""
+    """Return the owner of each partition; fail if a partition has two."""
     found: dict[tuple[str, int], str] = {}
     for member in members:
         for partition in member.owned:

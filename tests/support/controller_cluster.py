@@ -1,8 +1,8 @@
-"""A cluster of controllers without brokers: real controllers, a local ZooKeeper, brokers that ack.
+"""A cluster of real controllers with a local ZooKeeper and fake brokers.
 
-Every broker process is a ``KafkaController`` with its own ZooKeeper session; whoever wins is
-active. Control requests reach ``FakeBroker``, which keeps what it was told and answers. Nothing
-runs by itself: ``settle`` runs what is due now, ``advance`` lets time pass.
+Every broker process is a ``KafkaController`` with its own ZooKeeper session; the one that wins the
+election is active. Control requests reach a ``FakeBroker``, which stores and acknowledges them.
+Nothing runs by itself: ``settle`` runs what is due now, ``host.advance`` lets time pass.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ from fakekafka.tests.support.run_now import run_now
 
 
 class Process:
-    """One broker process: ZooKeeper session and controller."""
+    """A broker process: its ZooKeeper session and its controller."""
 
     def __init__(self, cluster: ControllerCluster, broker_id: int, rack: str | None) -> None:
         self.client = cluster.client_class(cluster.zookeeper)
@@ -67,7 +67,7 @@ class Process:
 
 
 class ControllerCluster:
-    """``start`` brokers, then look at ``active`` and what was ``sent``."""
+    """Controllers to ``start``, the ``active`` one of them and the requests ``sent``."""
 
     client_class: type[LocalZooKeeperClient] = LocalZooKeeperClient
 
@@ -100,27 +100,27 @@ class ControllerCluster:
         return process
 
     def kill(self, broker_id: int) -> None:
-        """The process dies and its session expires."""
+        """Kill a process and expire its session."""
         self.freeze(broker_id)
         process = self.processes.pop(broker_id)
         self.zookeeper.close_session(process.client.session_id)
         self.settle()
 
     def freeze(self, broker_id: int) -> None:
-        """The process dies; nobody has noticed yet."""
+        """Kill a process without expiring its session."""
         process = self.processes[broker_id]
         process.controller.crash()
         process.client.abandon()
         del self.brokers[broker_id]
 
     def bounce(self, broker_id: int) -> None:
-        """Die and come back before the controller looks."""
+        """Kill and restart a process before the controller handles its death."""
         self.freeze(broker_id)
         self.zookeeper.close_session(self.processes[broker_id].client.session_id)
         self.start(broker_id)
 
     def shut_down(self, broker_id: int) -> None:
-        """End a process in order, without the controlled shutdown's first half."""
+        """End a process in order, without the controlled shutdown that precedes."""
         process = self.processes.pop(broker_id)
         closing = Task(process.controller.shutdown())
         self.settle()
@@ -147,7 +147,7 @@ class ControllerCluster:
 
     @property
     def zk(self) -> KafkaZkClient:
-        """The ZooKeeper client of some living process."""
+        """ZooKeeper client of a live process."""
         return next(iter(self.processes.values())).zk
 
     def controlled_shutdown(self, broker_id: int, epoch: int | None = None) -> Any:
@@ -181,7 +181,7 @@ class ControllerCluster:
         return outcomes[0]
 
     def admin(self, broker_id: int | None = None) -> AdminManager:
-        """The admin manager of a broker, by default of the active controller's."""
+        """Return the admin manager of a broker, by default the active controller's."""
         if broker_id is None:
             broker_id = self.active.broker_id
         process, broker = self.processes[broker_id], self.brokers[broker_id]
@@ -211,14 +211,14 @@ class ControllerCluster:
         )
 
     def ask(self, coroutine: Any, advance_ms: int = 0) -> Any:
-        """The answer of an admin request, once the cluster has come to rest."""
+        """Return the response to an admin request after advancing the clock."""
         task = Task(coroutine)
         self.host.advance(advance_ms)
         assert task.done, "no answer yet"
         return task.result()
 
     def dynamic_config(self, broker_id: int, changed: list[str]) -> DynamicConfigManager:
-        """A started config follower of a broker; topics that change go to ``changed``."""
+        """Return a broker's started config manager, which appends changed topics to ``changed``."""
         process = self.processes[broker_id]
         manager = DynamicConfigManager(
             broker_id=broker_id,
@@ -240,7 +240,7 @@ class ControllerCluster:
     def create_topic(
         self, topic: str, *replicas: tuple[int, ...], config: dict[str, str] | None = None
     ) -> None:
-        """Write the znodes of a topic, partitions 0, 1, ... on the given brokers."""
+        """Write the znodes of a topic with partitions 0, 1, ... on the given brokers."""
         run_now(self.zk.admin.set_or_create_entity_configs("topics", topic, config or {}))
         assignment = {p: ReplicaAssignment(r) for p, r in enumerate(replicas)}
         run_now(self.zk.topics.create_topic_assignment(topic, assignment))
@@ -263,20 +263,20 @@ class ControllerCluster:
         return run_now(self.zk.topics.get_all_topics_in_cluster())
 
     def state(self, topic: str, partition: int = 0) -> LeaderAndIsr:
-        """Leadership as stored in ZooKeeper."""
+        """Return a partition's leadership stored in ZooKeeper."""
         stored = run_now(self.zk.topics.get_topic_partition_state(TopicPartition(topic, partition)))
         assert stored is not None
         return stored.leader_and_isr
 
     def assignment(self, topic: str, partition: int = 0) -> ReplicaAssignment:
-        """Replicas as stored in ZooKeeper."""
+        """Return a partition's assignment stored in ZooKeeper."""
         found = run_now(self.zk.topics.get_full_replica_assignment_for_topics([topic]))
         return found[TopicPartition(topic, partition)]
 
     def alter_isr(
         self, leader: int, *partitions: AlterIsrPartition, epoch: int | None = None
     ) -> list[AlterIsrResponse]:
-        """Send AlterIsr as a leader would; empty if nobody answered."""
+        """Send AlterIsr as a leader; return its responses, an empty list if there are none."""
         answers: list[AlterIsrResponse] = []
         if epoch is None:
             epoch = self.processes[leader].controller.broker_epoch
@@ -286,7 +286,7 @@ class ControllerCluster:
         return answers
 
     def set_isr(self, topic: str, partition: int, isr: tuple[int, ...]) -> None:
-        """Let the leader change its ISR, by AlterIsr or through ZooKeeper."""
+        """Change the ISR as the leader does, by AlterIsr or through ZooKeeper."""
         tp = TopicPartition(topic, partition)
         state = self.state(topic, partition)
         if self.behaviour.alter_isr:
@@ -304,7 +304,7 @@ class ControllerCluster:
         self.settle()
 
     def catch_up(self, topic: str, partition: int = 0) -> None:
-        """Every live replica joins the ISR."""
+        """Add every live replica to the ISR."""
         state = self.state(topic, partition)
         replicas = self.assignment(topic, partition).replicas
         joined = tuple(r for r in replicas if r in self.processes and r not in state.isr)

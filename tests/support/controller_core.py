@@ -1,4 +1,4 @@
-"""A controller's core around a local ZooKeeper: everything it sends and logs is kept."""
+"""A controller's core with a local ZooKeeper; everything it sends and logs is recorded."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def broker(broker_id: int) -> BrokerInfo:
 
 
 class SentRequests:
-    """Channels that keep what is sent: (broker id, request, callback)."""
+    """Channels that record each request as (broker id, request, callback)."""
 
     def __init__(self) -> None:
         self.sent: list[tuple[int, Any, Any]] = []
@@ -61,14 +61,14 @@ class SentRequests:
         return [(b, request) for b, request, _ in self.sent if isinstance(request, kind)]
 
     def leader_and_isr(self) -> dict[int, list[LeaderAndIsrPartitionState]]:
-        """Partition states by broker."""
+        """Return the partition states of LeaderAndIsr requests by broker."""
         return {b: list(r.partition_states) for b, r in self.of(LeaderAndIsrRequest)}
 
     def update_metadata(self) -> dict[int, UpdateMetadataRequest]:
         return dict(self.of(UpdateMetadataRequest))
 
     def stop_replica(self) -> list[tuple[int, str, int, bool]]:
-        """(broker, partition, leader epoch, delete)."""
+        """Return (broker, partition, leader epoch, delete) of the StopReplica requests."""
         return [
             (b, str(state.topic_partition), state.leader_epoch, state.delete_partition)
             for b, request in self.of(StopReplicaRequest)
@@ -77,7 +77,7 @@ class SentRequests:
 
 
 class Events:
-    """Keeps the events that responses became."""
+    """Records the events made from responses."""
 
     def __init__(self) -> None:
         self.received: list[tuple[Any, ...]] = []
@@ -95,7 +95,7 @@ class Events:
 
 
 class Core:
-    """Context, ZooKeeper client, batches and both state machines of one controller."""
+    """Context, ZooKeeper client, request batch and both state machines of a controller."""
 
     def __init__(
         self, version: str, brokers: tuple[int, ...], config: dict[str, Any] | None = None
@@ -142,7 +142,7 @@ class Core:
         )
 
     def assign(self, tp: TopicPartition, *replicas: int) -> None:
-        """Put an assignment into memory and its topic into ZooKeeper."""
+        """Set an assignment in memory and create its topic in ZooKeeper."""
         self.context.topics.update_partition_full_replica_assignment(
             tp, ReplicaAssignment(replicas)
         )
@@ -168,7 +168,7 @@ class Core:
             self.context.topics.put_partition_leadership_info(tp, decision)
 
     def stored(self, tp: TopicPartition) -> tuple[int, int, tuple[int, ...], int, int] | None:
-        """(leader, leader epoch, ISR, version, controller epoch) in ZooKeeper."""
+        """Return (leader, leader epoch, ISR, version, controller epoch) in ZooKeeper."""
         found = self.run(self.zk.topics.get_topic_partition_state(tp))
         if found is None:
             return None
@@ -190,13 +190,13 @@ class Core:
         isr: tuple[int, ...],
         **leadership: Any,
     ) -> None:
-        """Have a partition with an assignment and a leadership in a state."""
+        """Set up a partition with an assignment, a leadership and a state."""
         self.assign(tp, *replicas)
         self.lead(tp, leader, isr, **leadership)
         self.put(tp, state)
 
     def count_batches(self) -> list[int]:
-        """The list gets the size of each batch of requests to ZooKeeper from now on."""
+        """Return a list to which the size of each batch of ZooKeeper requests is appended."""
         batches: list[int] = []
 
         class Counting(LocalZooKeeperClient):

@@ -1,7 +1,7 @@
-"""Requests to the coordinators of groups and of transactions, as large as wanted.
+"""Requests of any size to the coordinators of groups and transactions.
 
-Who is no member and has no transaction is soon refused. So a member and a transaction may be given:
-then requests go on to where arrays are worked on.
+A sender that is no member or has no transaction is refused early. With a real member and
+transaction the requests reach the code that processes their arrays.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from fakekafka.tests.support.growing_requests import (
 
 
 class Sender(NamedTuple):
-    """The sender: a member of a group, which it leads, and a transaction."""
+    """A sender of requests: a group's leader and a transaction."""
 
     group_id: str = "g"
     generation: int = 1
@@ -60,7 +60,7 @@ _NEW_MEMBER = {"groupId": "g", "memberId": "m", "rebalanceTimeoutMs": 9000}
 
 
 def coordinator_shapes() -> Iterator[Shape]:
-    """Everything that may be asked of them."""
+    """Yield all requests to coordinators."""
     for kind in PARTITION_KINDS:
         yield from of_transactions(_NOBODY, kind)
         deleted = partitions(kind, {"partitionIndex": INDEX})
@@ -71,7 +71,7 @@ def coordinator_shapes() -> Iterator[Shape]:
         yield from of_members(_NOBODY, kind)
         for title, key, version, tree in _OF_NAMES:
             yield Shape(title, key, version, tree, kind)
-        # A group of its own: where another member is, it would be waited for.
+        # In a group of its own, as a join would wait for another member.
         joined = join_group(f"{kind} {{size}}", 9000, Many({"name": "{name}"}))
         yield Shape("JoinGroup", 11, 0, joined, kind)
     yield init_producer_id(None)
@@ -80,12 +80,12 @@ def coordinator_shapes() -> Iterator[Shape]:
 
 
 def find_coordinator(key_type: int, key: str) -> Shape:
-    """Asked by version 1: 0 stands for a group, 1 for a transactional id."""
+    """Return FindCoordinator in version 1; key type 0 is a group, 1 a transactional id."""
     return Shape("FindCoordinator", 10, 1, {"key": key, "keyType": key_type})
 
 
 def join_group(group_id: str, timeout_ms: int, protocols: Any) -> dict[str, Any]:
-    """The request of a new member."""
+    """Return the fields of a new member's JoinGroup request."""
     return {
         "groupId": group_id, "sessionTimeoutMs": timeout_ms, "protocolType": "consumer",
         "protocols": protocols,
@@ -93,13 +93,13 @@ def join_group(group_id: str, timeout_ms: int, protocols: Any) -> dict[str, Any]
 
 
 def init_producer_id(transactional_id: str | None) -> Shape:
-    """A producer begins."""
+    """Return the InitProducerId request of a new producer."""
     tree = {"transactionalId": transactional_id, "transactionTimeoutMs": 60_000}
     return Shape("InitProducerId", 22, 0, tree)
 
 
 def of_members(sender: Sender, kind: str) -> Iterator[Shape]:
-    """Requests of a member that have arrays of members."""
+    """Yield a member's requests that have arrays of members."""
     assigned = Many({"memberId": "{name}", "assignment": b"x"})
     yield Shape("SyncGroup", 14, 1, {**sender.member, "assignments": assigned}, kind)
     member = {"memberId": "{name}", "groupInstanceId": "{name}"}
@@ -108,7 +108,7 @@ def of_members(sender: Sender, kind: str) -> Iterator[Shape]:
 
 
 def of_transactions(sender: Sender, kind: str) -> Iterator[Shape]:
-    """Requests that belong to one transaction."""
+    """Yield the requests of one transaction."""
     topics = partitions(kind)
     yield Shape("AddPartitionsToTxn", 24, 0, {
         "v3AndBelowTransactionalId": sender.transactional_id,

@@ -1,4 +1,4 @@
-"""The documents of the project, and how they are read."""
+"""The project's documents and their headings."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ FENCE = re.compile(r"^\s*(```|~~~)")
 
 
 def anchors(text: str) -> set[str]:
-    """The anchors of a document's headings, as GitHub and MkDocs make them."""
+    """Return the anchors of a document's headings, as GitHub and MkDocs make them."""
     found: set[str] = set()
     inside = False
     for line in text.splitlines():

@@ -1,4 +1,4 @@
-"""The whole conversion of a fetch response for an old client, without the pauses of a broker."""
+"""Conversion of a whole fetch response for an old client, without the broker's pauses."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def down_converted(
     api_version: int,
     hosted: Callable[[TopicPartition], Partition | None],
 ) -> FetchResponse:
-    """The response in the format that the version of the request can carry."""
+    """Return the response in the record format of the request's version."""
     steps = conversion(request, response, api_version, hosted)
     while True:
         try:

@@ -1,4 +1,4 @@
-"""Messages of the actors, made from the types of their fields."""
+"""Messages of the actors generated from the types of their fields."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ RESPONSES: dict[str, type] = {
     for name, kind in vars(module).items()
     if name.endswith("Response") and not name.endswith("PartitionResponse")
 }
-"""Types of responses by what they answer."""
+"""Response types by the name of their request."""
 RESPONSES |= {
     "AlterPartition": RESPONSES["AlterIsr"],
     "DescribeCluster": RESPONSES["Metadata"],
@@ -44,15 +44,14 @@ def _hints(kind: type) -> dict[str, Any]:
 
 
 def _parts(message: Any) -> list[str]:
-    """The names of what a message, or a named tuple, holds."""
+    """Return the names of the fields of a message or named tuple."""
     if hasattr(message, "_fields"):
         return list(message._fields)
     return [field.name for field in dataclasses.fields(message)]
 
 
 def distinct(kind: Any) -> Any:
-    """A message whose texts and numbers differ from each other; nothing is null, and each array
-    has one element."""
+    """Return a message with distinct texts and numbers, no null, and arrays of one element."""
     numbers = itertools.count(1)
     return _made(kind, "", lambda: next(numbers))
 
@@ -95,7 +94,7 @@ _PRINCIPALS = ("owner", "requester", "renewers")
 
 
 def alterations(value: Any, name: str = "") -> Iterator[tuple[str, Any]]:
-    """The value with one of its parts altered, for each of them, and the name of the part."""
+    """Yield for each part of the value its name and the value with that part altered."""
     if dataclasses.is_dataclass(value) or hasattr(value, "_fields"):
         for one in _parts(value):
             for part, altered in alterations(getattr(value, one), one):

@@ -1,4 +1,4 @@
-"""Surroundings of controllers under test: time by hand, brokers that acknowledge, channels."""
+"""Surroundings of a controller under test: fake brokers, channels and a mailbox."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from fakekafka.tests.support.hosts import FakeHost
 
 
 class Surroundings(Protocol):
-    """What channels need to know of the cluster they belong to."""
+    """The parts of a cluster that channels use."""
 
     host: FakeHost
     brokers: dict[int, FakeBroker]
@@ -35,7 +35,7 @@ class Surroundings(Protocol):
 
 
 class OwnMailbox:
-    """Delivers events of a controller at once."""
+    """Delivers a controller's events at once."""
 
     def post(self, queued: QueuedEvent) -> bool:
         return True
@@ -44,11 +44,11 @@ class OwnMailbox:
         queued.take()
 
     def withdraw(self, queued: QueuedEvent) -> None:
-        """Nobody keeps a record."""
+        """Do nothing, as no run is recorded."""
 
 
 class FakeBroker:
-    """What a broker would know from control requests; acknowledges them."""
+    """Acknowledges control requests and keeps the state that a broker would derive from them."""
 
     def __init__(self, broker_id: int) -> None:
         self.broker_id = broker_id
@@ -58,7 +58,7 @@ class FakeBroker:
         self.cache = MetadataCache(broker_id)
         self.waiting: list[tuple[Pending[bool], Callable[[], object]]] = []
         self.failed: set[TopicPartition] = set()
-        """Partitions on a failed log directory."""
+        """Partitions whose log directory failed."""
         self.refuses_deletion: set[TopicPartition] = set()
 
     def handle(self, request: Any) -> Any:

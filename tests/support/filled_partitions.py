@@ -18,7 +18,7 @@ from fakekafka.tests.support.replica_cluster import TP, ReplicaCluster, led
 
 
 def filled(values: str = "abcdef", committed: int = 4, **more: Any) -> ReplicaCluster:
-    """Broker 0 leads; each value is a batch; the high watermark is ``committed``."""
+    """Return a cluster led by broker 0, one batch per value, with high watermark ``committed``."""
     cluster = led(**more)
     cluster.produce(0, *values)
     if len(cluster.replicas[TP]) > 1:
@@ -38,7 +38,7 @@ def multi(
     context: RequestContext = INTERNAL_CONTEXT,
     **more: Any,
 ) -> list[FetchResponse]:
-    """A fetch of several partitions; the list holds the answer once it came."""
+    """Fetch several partitions; return a list that gets the response."""
     answers: list[FetchResponse] = []
     values: dict[str, Any] = {"max_wait_ms": 0, "min_bytes": 1, "max_bytes": 1 << 20, **more}
     cluster[broker].manager.fetch.fetch_messages(

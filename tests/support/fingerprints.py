@@ -17,7 +17,7 @@ VERSIONS = ("1.1", "2.4", "2.8", "3.9")
 
 
 def fingerprints(seeds: int) -> Iterator[str]:
-    """A line for each history: version, seed, fingerprint, the end in virtual ms, problems."""
+    """Yield per history: version, seed, fingerprint, end in virtual ms, and problems."""
     for seed in range(1, seeds + 1):
         version = VERSIONS[seed % len(VERSIONS)]
         target = LoadedCluster(version, seed, True)

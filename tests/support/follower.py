@@ -1,4 +1,4 @@
-"""A follower whose leader's answers the test makes up."""
+"""A follower whose leader's responses the test makes up."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def batch_at(offset: int, count: int = 1, epoch: int = 0) -> RecordBatch:
 
 
 class Follower:
-    """Broker 0 follows broker 1, whose answers the test makes up."""
+    """Broker 0 as the follower of broker 1, whose responses the test makes up."""
 
     def __init__(
         self,
@@ -60,11 +60,11 @@ class Follower:
             self.cluster.leader_and_isr(0, tp)
 
     def prepare_log(self, tp: TopicPartition, end: int, high_watermark: int) -> None:
-        """A log of one batch per epoch of the history, filled up to ``end``."""
+        """Create a log with one batch per epoch of the history, filled up to ``end``."""
         state = self.cluster.partition_state(tp, leader=9)
         assert self.node.manager.metadata_cache.contains(tp)
         del state
-        self.cluster.leader_and_isr(0, tp, leader=9)  # leader unknown: creates the log only
+        self.cluster.leader_and_isr(0, tp, leader=9)  # unknown leader: creates the log only
         log = self.log(tp)
         ends = [*(start for _, start in self.history[1:]), end]
         batches = [
@@ -102,7 +102,7 @@ class Follower:
     def answer_epochs(
         self, *answers: tuple[Any, ...], request: FetcherRequest | None = None
     ) -> None:
-        """Answers are (epoch, end offset[, error])."""
+        """Answer OffsetForLeaderEpoch with (epoch, end offset[, error]) per partition."""
         request = request or self.next()
         assert isinstance(request, OffsetForLeaderEpochRequest)
         self.fetcher.on_response(

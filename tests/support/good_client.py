@@ -1,4 +1,4 @@
-"""A client at work, and a look at what keeps the loop of a cluster busy meanwhile."""
+"""A well-behaved client, and a watch for stalls of the cluster's event loop."""
 
 from __future__ import annotations
 
@@ -17,15 +17,16 @@ from fakekafka.tests.support.wire_trees import frame
 
 _NAME = "good"
 _LEADER_MOVES = (3, 5, 6, 19, 20)
-"""Codes with which a client tries again: the partition is unknown here or led by another broker, or
-replicas are missing."""
+"""Error codes after which a client retries: the partition is unknown or led by another broker, or
+replicas are missing.
+"""
 
 
 class GoodClient(threading.Thread):
-    """Metadata, produce and fetch over and over; remembers its longest waits."""
+    """Sends metadata, produce and fetch requests in turn and records the longest waits."""
 
     def __init__(self, address: tuple[str, int], topic: str) -> None:
-        """The broker at the address has to lead partition 0 of the topic."""
+        """Create a client of the broker at ``address``, the leader of the topic's partition 0."""
         super().__init__(daemon=True)
         self._address = address
         self._ends = threading.Event()
@@ -39,7 +40,7 @@ class GoodClient(threading.Thread):
         self._metadata = frame(3, 1, {"topics": [{"name": topic}]}, _NAME)
         self._topic = topic
         self._topic_at = 8 + 4 + 2 + len(topic.encode()) + 4 + 4
-        """Where the error code of the only partition is in a response to a produce request."""
+        """Position of the partition's error code in a produce response."""
 
     @property
     def longest_wait_s(self) -> float:
@@ -87,17 +88,17 @@ class GoodClient(threading.Thread):
 
 
 class Stall(NamedTuple):
-    """A time in which the loop gave no sign of life."""
+    """A time in which the event loop did not respond."""
 
     wall_s: float
     processor_s: float
-    """What the loop's own thread worked meanwhile."""
+    """Processor time in seconds of the event loop's thread during the stall."""
     doing: str
-    """What it did in the middle of it."""
+    """Stack of the event loop's thread during the stall."""
 
 
 class StallWatch(threading.Thread):
-    """Asks the loop for a sign of life all the time; what it does instead is noted."""
+    """Probes the event loop continually, and records its stack when it does not respond."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop, least_s: float = 0.15) -> None:
         super().__init__(daemon=True)
@@ -137,7 +138,7 @@ class StallWatch(threading.Thread):
                 clock = time.pthread_getcpuclockid(thread_ids[0])
 
     def longest(self, count: int = 10) -> list[Stall]:
-        """The stalls in which the loop's thread worked most."""
+        """Return the stalls with the most processor time of the event loop's thread."""
         return sorted(self.stalls, key=lambda stall: stall.processor_s, reverse=True)[:count]
 
     def end(self) -> None:

@@ -1,4 +1,4 @@
-"""A group coordinator in a test rig: its clock, its log and its members are in the test's hands."""
+"""A test rig of a group coordinator, whose clock, log and members the test controls."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ NONE = ErrorCode.NONE
 
 
 class StubLog:
-    """What a coordinator reads when it loads a partition."""
+    """The part of a log that a coordinator reads when it loads a partition."""
 
     log_start_offset = 0
 
@@ -54,7 +54,7 @@ class StubLog:
         return self.batches[-1].last_offset + 1 if self.batches else 0
 
     def append(self, data: Any) -> int:
-        """Store a batch; gives its base offset."""
+        """Store a batch and return its base offset."""
         offset = self.log_end_offset
         (batch,) = parse_batches(bytes(data))
         raw = bytearray(batch.data)
@@ -71,7 +71,7 @@ class StubLog:
 
 
 def log_of(*pairs: tuple[bytes | None, bytes | None]) -> StubLog:
-    """A log with a batch for each record."""
+    """Return a log with a batch for each record."""
     log = StubLog()
     for key, value in pairs:
         log.append(build_batch([Record(0, 0, key, value, ())]))
@@ -79,7 +79,7 @@ def log_of(*pairs: tuple[bytes | None, bytes | None]) -> StubLog:
 
 
 class Replicas:
-    """Stands for the replica manager: knows topics, stores what is appended, answers for it."""
+    """Replaces the replica manager: knows topics, stores appended batches and responds."""
 
     def __init__(self, partition_count: int, metadata_cache: Any = None) -> None:
         self.known = [ORDERS, AUDIT, TopicPartition("orders", 1)]
@@ -94,7 +94,7 @@ class Replicas:
         self.produce = SimpleNamespace(append_records=self._append_records)
         self.appended: list[ProduceRequest] = []
         self.is_held = False
-        """True: appends are answered by ``answer`` only."""
+        """True if appends complete only when ``answer`` is called."""
         self.error = NONE
         self._waiting: list[tuple[int, Callable[[ProduceResponse], object]]] = []
 
@@ -119,7 +119,7 @@ class Replicas:
             self.answer(self.error)
 
     def answer(self, error: ErrorCode = NONE) -> None:
-        """Answer the oldest append that waits."""
+        """Respond to the oldest pending append."""
         offset, respond = self._waiting.pop(0)
         where = TopicPartition(OFFSETS_TOPIC, 0)
         respond(ProduceResponse((ProducePartitionResponse(where, error, offset),)))
@@ -132,7 +132,7 @@ class Replicas:
 
 
 class GroupRig:
-    """A coordinator that leads the only partition of the offsets topic, and its answers."""
+    """A coordinator that leads the only partition of the offsets topic, and its responses."""
 
     def __init__(
         self,
@@ -162,9 +162,9 @@ class GroupRig:
         )
         self.log = log or StubLog()
         self.answers: dict[str, Any] = {}
-        """Name of a member -> its last answer to join or sync; absent while it waits."""
+        """Last response to join or sync by member name; absent while it is pending."""
         self.ids: dict[str, str] = {}
-        """Name of a member -> its member id."""
+        """Member ids by member name."""
         self.commits: list[OffsetCommitResponse] = []
         if lead:
             self.lead()
@@ -172,13 +172,13 @@ class GroupRig:
     # -- leadership ----------------------------------------------------------------------------
 
     def lead(self, number: int = 0, epoch: int = 0) -> None:
-        """Become leader and load."""
+        """Become leader and load the partition."""
         hosted = self.replicas.lead(number, epoch, self.log)
         self.coordinator.leadership_changed([hosted], [])
         self.host.advance(0)
 
     def follow(self, number: int = 0, epoch: int = 1) -> None:
-        """Become follower and forget."""
+        """Become follower and unload the partition."""
         hosted = self.replicas.led[TopicPartition(OFFSETS_TOPIC, number)]
         hosted.is_leader, hosted.leader_epoch = False, epoch
         self.coordinator.leadership_changed([], [hosted])
@@ -209,7 +209,7 @@ class GroupRig:
         may_skip: bool = False,
         reason: str | None = None,
     ) -> JoinGroupResponse | None:
-        """Let a member join; its answer, or None while it waits."""
+        """Send JoinGroup for a member; return the response, or None while it is pending."""
         self.answers.pop(name, None)
         known = self.ids.get(name, "") if member_id is None else member_id
 
@@ -238,7 +238,7 @@ class GroupRig:
         protocol_type: str | None = None,
         protocol: str | None = None,
     ) -> SyncGroupResponse | None:
-        """Let a member ask for its assignment; its answer, or None while it waits."""
+        """Send SyncGroup for a member; return the response, or None while it is pending."""
         self.answers.pop(name, None)
         known = self.ids.get(name, name) if member_id is None else member_id
         if generation is None:
@@ -278,7 +278,7 @@ class GroupRig:
         return answers[0]
 
     def stable(self, *names: str, **settings: Any) -> None:
-        """A stable group of these members, the first of whom leads."""
+        """Form a stable group of these members, the first of which leads."""
         for name in names:
             self.join(name, **settings)
         self.host.advance(0)
@@ -302,7 +302,7 @@ class GroupRig:
         group: str = "group",
         retention_ms: int = -1,
     ) -> ErrorCode | None:
-        """Commit; the error of the first partition, or None while it waits."""
+        """Commit offsets; return the first partition's error, or None while it is pending."""
         count = len(self.commits)
         wanted = partitions or (OffsetCommitPartition(ORDERS, 7),)
         self.coordinator.commit(
@@ -323,11 +323,11 @@ class GroupRig:
         return response.partitions
 
     def offset(self, partition: TopicPartition = ORDERS, group: str = "group") -> int:
-        """What is committed for a partition; -1 for nothing."""
+        """Return the committed offset of a partition, or -1 if there is none."""
         return self.fetch(partition, group=group)[0].offset
 
 
 def error_of(answer: object) -> ErrorCode:
-    """The error of any answer that there is."""
+    """Return the error of a response, which must be there."""
     error: ErrorCode = answer.error  # type: ignore[attr-defined]
     return error

@@ -1,4 +1,4 @@
-"""Requests that grow with a number: trees in which arrays have as many elements as wanted."""
+"""Requests of any size, described by trees whose arrays grow."""
 
 from __future__ import annotations
 
@@ -14,26 +14,25 @@ NAMES: dict[str, Callable[[int], str]] = {
     "same name": lambda index: "same",
 }
 INDEX = object()
-"""Where it stands, the number of the element is put."""
+"""Placeholder for the number of the element."""
 
 
 class Many(NamedTuple):
-    """An array of elements of which each has a number: in texts as ``{i}`` or, as a name,
-    ``{name}``."""
+    """An array whose elements are numbered: ``{i}`` in a text is the number, ``{name}`` a name."""
 
     element: Any
     odd: Any = None
-    """What elements with odd numbers are, if they are another."""
+    """Element for odd numbers, if different."""
     most: int = 1_000_000
 
 
 def text(letter: str) -> Callable[[int], str]:
-    """A text of the size, or as long as texts may be."""
+    """Return a function from a size to a text of that size, or of the maximum size of a text."""
     return lambda size: letter * min(size, 30_000)
 
 
 def grown(tree: Any, size: int, name: Callable[[int], str] = str, index: int = 0) -> Any:
-    """The tree with so many elements in its arrays; functions are called with the size."""
+    """Return the tree with ``size`` elements in its arrays; functions are called with the size."""
     if isinstance(tree, Many):
         elements = (tree.element, tree.odd or tree.element)
         count = min(size, tree.most)
@@ -50,7 +49,7 @@ def grown(tree: Any, size: int, name: Callable[[int], str] = str, index: int = 0
 
 
 class Shape(NamedTuple):
-    """A request that grows."""
+    """A request that grows with a size."""
 
     title: str
     key: int
@@ -59,18 +58,18 @@ class Shape(NamedTuple):
     kind: str = ""
     """One of ``PARTITION_KINDS`` or ``NAMES``."""
     has_tags: bool = False
-    """Whether it grows by tagged fields, which nobody knows."""
+    """True if the request grows by tagged fields that are unknown to brokers."""
 
     @property
     def name(self) -> str:
         return f"{self.title}: {self.kind}" if self.kind else self.title
 
     def fields(self, size: int) -> Any:
-        """The tree of the request."""
+        """Return the fields of the request for a size."""
         return grown(self.tree, size, NAMES.get(self.kind, str))
 
     def frame(self, size: int) -> bytes:
-        """The whole request, with size and header."""
+        """Return the whole request, with size and header."""
         tags = size if self.has_tags else 0
         return frame(self.key, self.version, self.fields(size), unknown_tags=tags)
 
@@ -78,7 +77,7 @@ class Shape(NamedTuple):
 def partitions(
     kind: str, entry: Any = INDEX, *, name: str = "name", array: str = "partitions"
 ) -> Any:
-    """Topics with partitions, which Kafka calls by various names."""
+    """Return topics with partitions, under the field names that the request uses."""
     first = grown(entry, 0)
     if kind in ("topics", "same topic"):
         return Many({name: "t_{i}" if kind == "topics" else "x", array: [first]})

@@ -1,4 +1,4 @@
-"""A guard with a few rights, and a request of every kind with the rights that it needs."""
+"""A guard with a few rights, and requests of every kind with the rights that they need."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ Right = tuple[ResourceType, str, AclOperation]
 
 
 class Guarded:
-    """A guard before a broker that only notes what reaches it."""
+    """A guard before a broker that only records the requests that reach it."""
 
     def __init__(self, *rights: Right, kafka_version: str = "3.9") -> None:
         flags = behaviour(kafka_version)
@@ -51,7 +51,7 @@ class Guarded:
         )
 
     def ask(self, request: Any, response: Any = None, api_version: int = -1) -> Any:
-        """The answer to Alice; None while the broker owes it."""
+        """Return the response to Alice's request, or None while it is pending."""
         answers: list[Any] = []
         if response is not None:
             self.backend.answer = lambda _: response
@@ -63,7 +63,7 @@ class Guarded:
 
 
 def errors_in(value: Any) -> set[ErrorCode]:
-    """Every error code anywhere in an answer, successes aside."""
+    """Return every error code anywhere in a response except NONE."""
     if isinstance(value, ErrorCode):
         return {value} - {ErrorCode.NONE}
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
@@ -302,4 +302,4 @@ NEEDS: dict[str, tuple[Any, list[Right], str]] = {
         )
     },
 }
-"""Name to a request, all rights that it needs, and the errors that the lack of each gives."""
+"""Request, the rights that it needs and the errors without each of them, by name."""

@@ -1,12 +1,12 @@
-"""Hostile input against a cluster in this process, while a good client works.
+"""Hostile input against a cluster in this process while a good client works.
 
-    python -m fakekafka.tests.support.hostile_input [COUNT] [--seed SEED] [--idle IDLE]
+Run it as ``python -m fakekafka.tests.support.hostile_input [COUNT] [--seed SEED] [--idle IDLE]``.
 
-Random bytes, requests that are changed, cut off or of mad lengths, counts, keys and versions, to
-the listeners of brokers, of ZooKeeper and of the control API; records that are broken, or stand for
-far more than they are. Told at the end: how long the good client waited at most, what kept the loop
-busy longest by the clock and by the processor, how the memory grew, and what the logs say that they
-should not.
+The input is random bytes and requests that are changed, truncated, or of absurd lengths, counts,
+keys and versions, for the listeners of brokers, ZooKeeper and the control API; and records that are
+broken, or expand to far more than their size. The report has the good client's longest waits, the
+longest stalls of the event loop by wall clock and processor time, the growth of memory, and errors
+in the logs.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ _TOPICS: dict[str, dict[str, str]] = {
     "packed": {"compression.type": "gzip"},
     "timed": {"message.timestamp.type": "LogAppendTime"},
 }
-"""Topics that records are sent to, each with another way of looking at them."""
+"""Topics that get records, each with a configuration that checks records differently."""
 
 
 _KINDS = (
@@ -64,7 +64,7 @@ _KINDS = (
     (0.22, "broken records"),
     (1, "requests"),
 )
-"""What is sent to whom, by the upper bound of its share."""
+"""Targets of inputs by the upper bound of their cumulative share."""
 
 
 class Outcome(NamedTuple):
@@ -74,18 +74,18 @@ class Outcome(NamedTuple):
     inputs: int
     seconds: float
     waits_s: dict[str, float]
-    """The good client's longest, by what it asked for."""
+    """The good client's longest wait in seconds by kind of request."""
     requests: int
-    """Of the good client."""
+    """Number of the good client's requests."""
     stalls: tuple[Stall, ...]
-    """Those in which the loop worked most."""
+    """Stalls in which the event loop worked most."""
     memory_before: int
     memory_most: int
     memory_after: int
     kinds: dict[str, int]
-    """How many inputs of each kind were sent."""
+    """Number of inputs sent by kind."""
     complaints: tuple[str, ...]
-    """Log records that tell of a failure of ours."""
+    """Log records about failures of fakekafka itself."""
 
     @property
     def longest_wait_s(self) -> float:
@@ -109,21 +109,21 @@ _LARGE_BYTES = 1 << 20
 def give_freed_memory_back() -> None:
     """Have glibc return large blocks as soon as they are freed.
 
-    By itself it raises its limits with the blocks that it sees, and keeps up to 64 MB of free
-    memory for each thread that ever needed some: what the process has would say little of what it
-    holds.
+    By default glibc raises its thresholds with the blocks it sees, and keeps up to 64 MB of free
+    memory for each thread that ever needed some, so that resident memory would say little about
+    memory in use.
     """
     with contextlib.suppress(OSError, AttributeError):  # another C library
         ctypes.CDLL(None).mallopt(_M_MMAP_THRESHOLD, _LARGE_BYTES)
 
 
 def resident_bytes() -> int:
-    """The bytes that this process has in memory now."""
+    """Return the resident memory of this process in bytes."""
     return int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize()
 
 
 class Inputs:
-    """Draws what is sent; the same seed gives the same inputs."""
+    """Draws inputs; the same seed gives the same inputs."""
 
     def __init__(self, seed: int) -> None:
         self._random = random.Random(seed)
@@ -154,7 +154,7 @@ class Inputs:
         return data[: draw.randrange(1, len(data) + 1)] if kind == 2 else data
 
     def for_control(self) -> bytes:
-        """A request to the control API: mostly one that asks for nothing reasonable."""
+        """Return a request to the control API, mostly one that makes no sense."""
         draw = self._random
         kind = draw.randrange(6)
         if kind == 0:
@@ -213,7 +213,7 @@ class Inputs:
 
 
 class Complaints(logging.Handler):
-    """Keeps what the logs say of failures of ours."""
+    """Collects log records about failures of fakekafka itself."""
 
     def __init__(self) -> None:
         super().__init__(logging.WARNING)
@@ -225,13 +225,14 @@ class Complaints(logging.Handler):
 
     @staticmethod
     def _is_ordered(record: logging.LogRecord) -> bool:
-        """Return whether it tells of what a request asks for that only a controller or broker
-        sends: partitions without replicas, brokers that shut down."""
+        """Return True for a log record caused by a request that only controllers or brokers send,
+        such as partitions without replicas or brokers that shut down.
+        """
         return "stays in" in record.getMessage() and ".controller-" in record.name
 
 
 class Attack:
-    """Sends inputs; some connections stay open for a while, none is waited for."""
+    """Sends inputs; some connections stay open for a while, and no response is awaited."""
 
     def __init__(self, draw: random.Random) -> None:
         self._draw = draw
@@ -262,14 +263,14 @@ def _addresses(text: str) -> list[tuple[str, int]]:
 
 
 def run(count: int, seed: int, idle: int) -> Outcome:
-    """Send so many inputs, and tell how the cluster took them."""
+    """Send ``count`` inputs and return the outcome."""
     logger = logging.getLogger("fakekafka")
     complaints = Complaints()
     logger.addHandler(complaints)
     propagated, logger.propagate = logger.propagate, False
     printed = io.StringIO()
     try:
-        with contextlib.redirect_stderr(printed):  # where the control API's server reports
+        with contextlib.redirect_stderr(printed):  # where the control API's server reports errors
             outcome = _run(count, seed, idle, complaints)
         told = ("standard error: " + printed.getvalue()[:2000],) if printed.getvalue() else ()
         return outcome._replace(complaints=outcome.complaints + told)
@@ -279,7 +280,7 @@ def run(count: int, seed: int, idle: int) -> Outcome:
 
 
 def _drawn_kind(draw: random.Random) -> str:
-    """The target of the next input, and whether it brings records."""
+    """Return the target of the next input and whether the input contains records."""
     share = draw.random()
     return next(kind for most, kind in _KINDS if share < most)
 
@@ -337,7 +338,7 @@ def _run(count: int, seed: int, idle: int, complaints: Complaints) -> Outcome:
 
 
 def main() -> int:
-    """Run, and say whether the cluster stood it."""
+    """Run and return the exit status, 0 if the cluster withstood the input."""
     parser = argparse.ArgumentParser(description="Hostile input against a cluster.")
     parser.add_argument("count", type=int, nargs="?", default=200_000)
     parser.add_argument("--seed", type=int, default=int.from_bytes(os.urandom(4), "big"))

@@ -1,4 +1,4 @@
-"""Record payloads that are not what they seem: bombs, millions of tiny records, broken batches."""
+"""Deceptive record payloads: decompression bombs, millions of tiny records, broken batches."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _OTHER = b"\x0e\0\2\0\1\2x\0"
 
 
 def batch(body: bytes, count: int, codec: int = codecs.NONE) -> bytes:
-    """A batch whose checksum is right, whatever its body is."""
+    """Return a batch with any body and a valid checksum."""
     data = bytearray(
         HEADER.pack(
             0, HEADER_SIZE - 12 + len(body), 0, 2, 0, codec, count - 1, 0, 0, -1, -1, -1, count
@@ -33,7 +33,7 @@ def batch(body: bytes, count: int, codec: int = codecs.NONE) -> bytes:
 
 
 def record_with_headers(count: int) -> bytes:
-    """A record that holds nothing but headers without names and values."""
+    """Return a record with only headers, whose names and values are empty."""
     body = bytearray(b"\0\0\0\1\1")
     write_varint(body, count)
     body += b"\0\1" * count
@@ -43,14 +43,14 @@ def record_with_headers(count: int) -> bytes:
 
 
 def produce(topic: str, records: list[bytes], version: int = 3) -> bytes:
-    """A request with one of these for each partition from 0 on."""
+    """Return a produce request with one payload per partition, from 0 on."""
     partitions = [{"index": number, "records": one} for number, one in enumerate(records)]
     topics = [{"name": topic, "partitionData": partitions}]
     return frame(0, version, {"acks": 1, "timeoutMs": 1000, "topicData": topics})
 
 
 class Payloads:
-    """Heavy ones are made once; the same seed gives the same."""
+    """Draws payloads by seed; heavy ones are made only once."""
 
     def __init__(self, draw: random.Random, topics: tuple[str, ...]) -> None:
         self._draw = draw
@@ -63,14 +63,14 @@ class Payloads:
         ]
 
     def heavy(self) -> bytes:
-        """A payload that takes far more memory or time than its size."""
+        """Return a payload that takes far more memory or time than its size suggests."""
         draw = self._draw
         version, records = draw.choice(self._heavy)
         count = draw.choice((1, 1, 4))
         return produce(draw.choice(self._topics), [records] * count, version)
 
     def broken(self) -> bytes:
-        """A batch with bytes changed, under a right checksum or a wrong one."""
+        """Return a batch with changed bytes and a valid or wrong checksum."""
         draw = self._draw
         data = bytearray(draw.choice(self._plain))
         for _ in range(draw.randrange(1, 4)):

@@ -1,4 +1,4 @@
-"""The surroundings of a core under test: a clock that the test moves, and hosts upon it."""
+"""Hosts for a core under test, and a clock that the test moves."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class FakeClock:
     def __init__(self, start_ms: int = START_MS) -> None:
         self.now_us = start_ms * 1000
         self.missed_ms = 0
-        """What the wall clock is ahead, as after a stall of the process."""
+        """Milliseconds by which the wall clock is ahead, as after a stall of the process."""
         self.timers_made = 0
         self._queue: list[tuple[int, int, FakeTimer]] = []
 
@@ -48,12 +48,12 @@ class FakeClock:
 
     @property
     def timers(self) -> list[float]:
-        """How many milliseconds away the timers are that still run, the next one first."""
+        """Return the milliseconds until each pending timer, in order."""
         running = (due for due, _, timer in self._queue if timer.callback is not None)
         return sorted((due - self.now_us) / 1000 for due in running)
 
     def step(self) -> bool:
-        """Go to the next timer and call it; False if there is none."""
+        """Advance to the next timer and call it; return False if there is none."""
         while self._queue:
             due_us, _, timer = heapq.heappop(self._queue)
             if timer.callback is not None:
@@ -63,7 +63,7 @@ class FakeClock:
         return False
 
     def advance(self, ms: float) -> None:
-        """Let time pass; what falls due on the way is called in order."""
+        """Advance the clock and call the timers that become due, in order."""
         end_us = self.now_us + int(ms * 1000)
         for _ in range(_CALLS_MAX):
             if not self._queue or self._queue[0][0] > end_us:
@@ -77,7 +77,7 @@ class FakeClock:
 
 
 class FakeHost:
-    """A host for any core, on a clock of its own unless one is given; records no causes."""
+    """A host for any core, on its own or a given clock; it records no causes."""
 
     def __init__(
         self,
@@ -105,16 +105,16 @@ class FakeHost:
         self.clock.advance(ms)
 
     def log_listener(self, paths: tuple[str, str, str]) -> LogListener | None:
-        """No run is recorded."""
+        """Return None, as no run is recorded."""
 
     def own_session(self, session_id: int, client: str) -> None:
-        """No run is recorded, so nobody asks whose session it is."""
+        """Do nothing, as no run is recorded."""
 
     def blame_session(self, session_id: int, timeout_ms: int) -> None:
-        """No run is recorded, so nothing is told."""
+        """Do nothing, as no run is recorded."""
 
     def report_silence(self, peer: str, silent_ms: float, text: str, member_id: str = "") -> None:
-        """No run is recorded, so nothing is told."""
+        """Do nothing, as no run is recorded."""
 
     def send(self, destination: str, message: Any) -> None:
         raise AssertionError(f"nothing is sent here: {destination} {message}")

@@ -1,4 +1,4 @@
-"""The imports inside the package, read from the source, for the rules of the house."""
+"""The imports between the package's modules, read from their source."""
 
 from __future__ import annotations
 
@@ -8,26 +8,26 @@ from collections.abc import Iterator, Mapping
 from fakekafka.building.compile import FOLDERS as COMPILED_FROM
 
 FLOORS = (*COMPILED_FROM, "control", "exploration", "cli")
-"""The top folders from the ground up: a folder imports itself and what stands before it."""
+"""Top folders from the ground up; a folder imports only itself and folders before it."""
 
 ImportGraph = Mapping[str, Mapping[str, int]]
-"""Module to the modules of the package that it imports, each with the line of the first import."""
+"""Imported modules of the package by module, each with the line of its first import."""
 
 
 def in_package(path: str) -> bool:
-    """Return whether a file belongs to one of the package's folders."""
+    """Return True if a file is in one of the package's folders."""
     return path.endswith(".py") and path.split("/")[0] in FLOORS
 
 
 def module_name(path: str) -> str:
-    """``replication/log/log.py`` is ``replication.log.log``; an ``__init__`` is its folder."""
+    """Return a file's module name, as ``replication.log.log``; an ``__init__`` has its folder's."""
     return path.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
 
 
 def imported_modules(path: str, tree: ast.Module) -> Iterator[tuple[int, str, str]]:
-    """(line, module, name) of every import from inside the package, wherever it stands.
+    """Return (line, module, name) of every import from inside the package, at any depth.
 
-    ``name`` is what is taken from the module, or empty where the module itself is imported.
+    ``name`` is imported from the module, or empty if the module itself is imported.
     """
     package = path.split("/")[:-1]
     for node in ast.walk(tree):
@@ -49,7 +49,7 @@ def imported_modules(path: str, tree: ast.Module) -> Iterator[tuple[int, str, st
 
 
 def import_graph(texts: Mapping[str, str]) -> dict[str, dict[str, int]]:
-    """The imports between the modules of the package, those for annotations included."""
+    """Return the imports between the package's modules, including those for annotations."""
     modules = {module_name(path): path for path in texts if in_package(path)}
     graph: dict[str, dict[str, int]] = {}
     for module, path in modules.items():
@@ -64,7 +64,7 @@ def import_graph(texts: Mapping[str, str]) -> dict[str, dict[str, int]]:
 
 
 def import_circles(graph: ImportGraph) -> list[list[str]]:
-    """Groups of modules that import each other, directly or round about; sorted."""
+    """Return sorted groups of modules that import each other, directly or indirectly."""
     order: dict[str, int] = {}
     lowest: dict[str, int] = {}
     path: list[str] = []

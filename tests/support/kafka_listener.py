@@ -1,4 +1,4 @@
-"""A listener on 127.0.0.1 with a stub behind it, and a client that speaks raw frames."""
+"""A listener on 127.0.0.1 with a stub behind it, and a client that writes raw frames."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from kio.static.primitive import i16, i32
 
 
 class StubBackend:
-    """Records requests and answers with what ``answer`` returns; without it, when told to."""
+    """Records requests and responds with the result of ``answer`` or, without it, on demand."""
 
     kafka_version = "3.9"
 
@@ -65,20 +65,20 @@ class RawClient:
         self.writer.write(data)
 
     def request(self, key: int, version: int, correlation_id: int, **fields: Any) -> None:
-        """Send a request built by kio; ``fields`` are those of its entity."""
+        """Send a request encoded by kio; ``fields`` are those of its entity."""
         self.send(request_frame(key, version, correlation_id, **fields))
 
     async def frame(self) -> bytes:
-        """The next response without its size field."""
+        """Return the next response without its size field."""
         (size,) = struct.unpack(">i", await self.reader.readexactly(4))
         return await self.reader.readexactly(size)
 
     async def response(self, key: int, version: int) -> tuple[int, Any]:
-        """Correlation id and kio entity of the next response."""
+        """Return the correlation id and kio entity of the next response."""
         return parse_response(key, version, await self.frame())
 
     async def ended(self) -> bool:
-        """Wait for the end of the connection; whether nothing came before it."""
+        """Wait for the end of the connection; return True if nothing was received before it."""
         try:
             return await self.reader.read() == b""
         except ConnectionError:
@@ -91,7 +91,7 @@ class RawClient:
 
 
 class Wire:
-    """The listener under test, its backend, its loop."""
+    """The listener under test with its backend and event loop."""
 
     def __init__(
         self, loop: asyncio.AbstractEventLoop, serves: bool = True, **options: Any
@@ -110,7 +110,7 @@ class Wire:
         return client
 
     async def until(self, condition: Callable[[], Any]) -> None:
-        """Turn the loop until the condition holds."""
+        """Run the event loop until the condition holds."""
         while not condition():
             await asyncio.sleep(0.0005)
 
@@ -124,11 +124,11 @@ class Wire:
 
 
 MakeWire = Callable[..., Wire]
-"""Makes a listener with the options given; it is stopped after the test."""
+"""Creates a listener with the given options, which is stopped after the test."""
 
 
 def request_frame(key: int, version: int, correlation_id: int, **fields: Any) -> bytes:
-    """A whole request as kio writes it, with size and header."""
+    """Return a whole request encoded by kio, with size and header."""
     schema = load_request_schema(key, version)
     header = schema.__header_schema__(
         request_api_key=i16(key),
@@ -144,7 +144,7 @@ def request_frame(key: int, version: int, correlation_id: int, **fields: Any) ->
 
 
 def parse_response(key: int, version: int, frame: bytes) -> tuple[int, Any]:
-    """Correlation id and entity of a response, read by kio to its last byte."""
+    """Return the correlation id and entity of a response, decoded by kio to its last byte."""
     schema = load_response_schema(key, version)
     header, at = entity_reader(schema.__header_schema__)(frame, 0)
     entity, size = entity_reader(schema)(frame, at)

@@ -1,7 +1,7 @@
-"""ZooKeeper without servers or network: one tree, any number of sessions, answers at once.
+"""ZooKeeper without servers or network: one tree, any number of sessions, immediate answers.
 
-For tests of code that talks to ZooKeeper through the client's async interface: the coroutines
-of ``LocalZooKeeperClient`` never park, so ``tests.support.run_now`` runs them.
+For tests of code that uses the asynchronous interface of the ZooKeeper client: the coroutines of
+``LocalZooKeeperClient`` never park, so ``tests.support.run_now`` runs them.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ _READS = (*_WATCHABLE, CheckRequest, SyncRequest)
 
 
 class LocalZooKeeper:
-    """One znode tree that applies every request the moment it is made.
+    """One znode tree that applies every request at once.
 
-    ``clock`` answers milliseconds since the epoch (default: always 0). Watch events are delivered
-    to the sessions' listeners right after the request that caused them, before it is answered.
+    ``clock`` returns milliseconds since the epoch (default: always 0). Watch events are delivered
+    to the sessions' listeners right after the request that caused them, before its response.
     """
 
     __slots__ = ("_clock", "_delivering", "_events", "_listeners", "_next_session_id", "_watches",
@@ -54,7 +54,7 @@ class LocalZooKeeper:
     def open_session(
         self, listener: Callable[[EventType, str], object], session_timeout_ms: int = 18_000
     ) -> int:
-        """Open a session whose watch events go to ``listener(type, path)``; answers its id."""
+        """Open a session whose watch events go to ``listener(type, path)``; return its id."""
         session_id = self._next_session_id
         self._next_session_id += 1
         self._listeners[session_id] = listener
@@ -62,14 +62,14 @@ class LocalZooKeeper:
         return session_id
 
     def close_session(self, session_id: int) -> None:
-        """End a session (closed or expired): its ephemeral nodes go; no effect if it is over."""
+        """End a session, closed or expired, and delete its ephemeral nodes, if it is open."""
         self._watches.remove_session(session_id)
         self._listeners.pop(session_id, None)
         if session_id in self.tree.sessions:
             self.submit(session_id, CloseSession())
 
     def submit(self, session_id: int, request: SessionRequest) -> ZkResponse:
-        """Apply or answer one request on behalf of a session, watches and all."""
+        """Apply or answer one request of a session, including its watches."""
         tree = self.tree
         if not isinstance(request, _READS):
             response = tree.apply(tree.last_zxid + 1, self._clock(), session_id, request)
@@ -88,18 +88,18 @@ class LocalZooKeeper:
         return response
 
     def get(self, path: str) -> bytes | None:
-        """Data of a node; raises ``KeyError`` if there is none."""
+        """Return the data of a node; raise ``KeyError`` if there is none."""
         return self.tree.nodes[path].data
 
     def children(self, path: str) -> list[str]:
-        """Sorted child names; raises ``KeyError`` if there is no such node."""
+        """Return the sorted names of children; raise ``KeyError`` if there is no such node."""
         return list(self.tree.nodes[path].child_names())
 
     def _queue_event(self, session_id: int, event_type: EventType, path: str) -> None:
         self._events.append((session_id, event_type, path))
 
     def _deliver_events(self) -> None:
-        # A handler may make requests that cause events: those queue up behind, in order.
+        # Requests of a handler may cause events, which are queued behind in order.
         if self._delivering:
             return
         self._delivering = True
@@ -130,9 +130,9 @@ class _Fault:
 
 
 class LocalZooKeeperClient(HandlerRegistry):
-    """A client of a ``LocalZooKeeper``: the interface of ``ZooKeeperClient``, never parking.
+    """A client of a ``LocalZooKeeper`` with the interface of ``ZooKeeperClient``; it never parks.
 
-    The session is open from construction on. ``requests`` keeps what was sent, for tests.
+    The session is open from construction on. ``requests`` has what was sent, for tests.
     """
 
     __slots__ = ("_closed", "_faults", "_session_timeout_ms", "requests", "session_id", "zookeeper")
@@ -151,10 +151,10 @@ class LocalZooKeeperClient(HandlerRegistry):
         return not self._closed and self.session_id in self.zookeeper.tree.sessions
 
     def start(self) -> None:
-        """Nothing to do: a local client is connected from the beginning."""
+        """Do nothing, as a local client is always connected."""
 
     def close(self) -> Pending[None]:
-        """End the session; its ephemeral nodes go. The outcome is there at once."""
+        """End the session and delete its ephemeral nodes; the outcome is there at once."""
         self._closed = True
         self.zookeeper.close_session(self.session_id)
         closed: Pending[None] = Pending()
@@ -162,7 +162,7 @@ class LocalZooKeeperClient(HandlerRegistry):
         return closed
 
     def abandon(self) -> None:
-        """Stop as a crashed process would: the session stays until someone expires it."""
+        """Stop like a crashed process, whose session stays until it is expired."""
         self._closed = True
         self.zookeeper._listeners.pop(self.session_id, None)
 
@@ -173,7 +173,7 @@ class LocalZooKeeperClient(HandlerRegistry):
         return (await self.handle_requests((request,)))[0]
 
     async def handle_requests(self, requests: Sequence[Request]) -> list[ZkResponse]:
-        """Answers in order; a CONNECTIONLOSS made by ``fail_next`` is retried."""
+        """Return the responses in order; a CONNECTIONLOSS made by ``fail_next`` is retried."""
         answers: list[ZkResponse] = []
         while len(answers) < len(requests):
             batch = await self.send_once(requests[len(answers) :])
@@ -181,7 +181,7 @@ class LocalZooKeeperClient(HandlerRegistry):
         return answers
 
     async def send_once(self, requests: Sequence[Request]) -> list[ZkResponse]:
-        """Answers in order; after a CONNECTIONLOSS all later ones are CONNECTIONLOSS (CP-199)."""
+        """Return the responses in order; all after a CONNECTIONLOSS are the same (CP-199)."""
         answers: list[ZkResponse] = []
         lost = False
         for request in requests:
@@ -220,16 +220,16 @@ class LocalZooKeeperClient(HandlerRegistry):
         times: int = 1,
         applied: bool = False,
     ) -> None:
-        """Fail the next requests that match: answer the code, or raise the exception.
+        """Fail the next matching requests with a code or an exception.
 
-        ``applied`` performs the request all the same, as when only the answer is lost.
+        With ``applied`` the request takes effect all the same, as if only the response were lost.
         """
         self._faults.append(_Fault(predicate, failure, times, applied))
 
     def expire(self) -> Task[None]:
         """Expire the session, then run the callbacks around opening a new one.
 
-        The task answered is done unless a ``before_initializing_session`` callback parked.
+        The returned task is done unless a ``before_initializing_session`` callback parked.
         """
         self.zookeeper.close_session(self.session_id)
         return Task(self._reinitialize())

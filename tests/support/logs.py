@@ -1,4 +1,4 @@
-"""Logs to try things on: in memory, with topic configuration and emulated version to choose."""
+"""Logs in memory for tests, with any topic configuration and emulated version."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Tools:
         times: list[int] | None = None,
         **header: Any,
     ) -> bytes:
-        """A batch as a producer sends it, one record per value."""
+        """Return a batch as a producer sends it, with one record per value."""
         records = [
             Record(index, times[index] if times else NOW_MS, keys[index] if keys else None, value)
             for index, value in enumerate(values)
@@ -55,7 +55,7 @@ class Tools:
 
     @classmethod
     def batch_at(cls, offset: int, count: int = 1, epoch: int = 0, **header: Any) -> RecordBatch:
-        """A batch as a leader stored it."""
+        """Return a batch as a leader stores it."""
         data = cls.data(*[b"v"] * count, **header)
         return RecordBatch.of(with_base_offset(data, offset, epoch))
 

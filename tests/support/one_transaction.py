@@ -1,4 +1,4 @@
-"""A record in a transaction of a modelled producer."""
+"""A modelled producer's transaction with one record."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ async def write_in_transaction(
     *,
     commit: bool = False,
 ) -> None:
-    """Write it in the producer's first transaction, which stays open unless it is committed."""
+    """Write a record in the producer's first transaction and, with ``commit``, commit it."""
     await producer.init_transactions()
     producer.begin()
     await producer.write(partition, [value])

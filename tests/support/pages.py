@@ -1,4 +1,4 @@
-"""What tests ask of a page in a browser, for ``page.evaluate``: each takes a selector."""
+"""JavaScript for ``page.evaluate`` that inspects a page; each function takes a selector."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ WIDER_THAN_THE_SCREEN = """selector => {
     }
     return found.slice(0, 5).map(text => text.slice(0, 120));
 }"""
-"""Elements that no one can scroll to, the first few of them."""
+"""Function that returns the first elements wider than the screen that cannot be scrolled to."""
 
 HARD_TO_READ = """selector => {
     const channels = text => {
@@ -58,4 +58,4 @@ HARD_TO_READ = """selector => {
     }
     return [...found];
 }"""
-"""Texts of less contrast than 4.5 to 1."""
+"""Function that returns the texts with a contrast below 4.5 to 1."""

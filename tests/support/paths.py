@@ -1,4 +1,4 @@
-"""The places of the project's files."""
+"""Paths of the project's files."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ SUPPORT = Path(__file__).resolve().parent
 NOT_SOURCE = (
     ".git", ".venv", "*_cache", ".hypothesis", "__pycache__", "*.egg-info", "out", "build", "dist",
 )  # fmt: skip
-"""What a copy of the tree to build from leaves out, as patterns."""
+"""Patterns of files that are left out of a copy of the tree."""
 
 
 def own_programs() -> dict[str, str]:
-    """The environment in which programs find this installation's commands, ``fakekafka`` first."""
+    """Return an environment whose path has this installation's commands first."""
     return {"PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}

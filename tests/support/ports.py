@@ -1,4 +1,4 @@
-"""Ports that nothing listens on at the moment."""
+"""Ports on which nothing listens at the moment."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import socket
 
 
 def free_ports(count: int) -> list[int]:
-    """As many different ones on 127.0.0.1."""
+    """Return ``count`` different free ports of 127.0.0.1."""
     with contextlib.ExitStack() as stack:
         probes = [stack.enter_context(socket.socket()) for _ in range(count)]
         for probe in probes:

@@ -1,4 +1,4 @@
-"""A value that a test knows to be there."""
+"""Access to optional values that a test knows to be present."""
 
 from __future__ import annotations
 
@@ -8,6 +8,6 @@ T = TypeVar("T")
 
 
 def present(value: T | None) -> T:
-    """The value; the test fails where there is none."""
+    """Return the value; fail the test if it is None."""
     assert value is not None
     return value

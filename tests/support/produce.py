@@ -24,7 +24,7 @@ def send(
     context: RequestContext = INTERNAL_CONTEXT,
     **more: Any,
 ) -> ProducePartitionResponse:
-    """The answer for the partition, which must have come at once."""
+    """Append records; return the partition's response, which must come at once."""
     answers = send_async(cluster, records, acks, broker, tp, context, **more)
     assert answers, "no answer yet"
     return answers[0]
@@ -39,7 +39,7 @@ def send_async(
     context: RequestContext = INTERNAL_CONTEXT,
     **more: Any,
 ) -> list[ProducePartitionResponse]:
-    """The list holds the answer for the partition once it came."""
+    """Append records; return a list that gets the partition's response."""
     answers: list[ProducePartitionResponse] = []
     cluster[broker].manager.produce.append_records(
         ProduceRequest(acks, 1000, (ProducePartition(tp, records),)),

@@ -1,4 +1,4 @@
-"""Programs in virtual time without a cluster: what most of their tests need."""
+"""Programs in virtual time without a cluster, for tests."""
 
 from __future__ import annotations
 

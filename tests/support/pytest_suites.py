@@ -1,10 +1,10 @@
-"""Test suites of pytest's own, run by a test of the plugin."""
+"""Test suites that the tests of the pytest plugin run."""
 
 from __future__ import annotations
 
 import pytest
 
-# Imported here, because pytester forgets what is first imported while one of its suites runs.
+# Imported here, because pytester unloads modules first imported while one of its suites runs.
 from fakekafka import Cluster, Simulation  # noqa: F401
 from fakekafka.cli import trace as _trace  # noqa: F401
 
@@ -13,7 +13,7 @@ PLUGIN = ("-p", "fakekafka.testing.pytest_plugin", "-p", "no:cacheprovider", "-p
 
 @pytest.fixture
 def suite(pytester: pytest.Pytester) -> pytest.Pytester:
-    """A directory for a suite; the plugin is loaded already, as in any process of its users."""
+    """Return a directory for a suite, in a process that has loaded the plugin as users' do."""
     pytester.makeini("[pytest]\naddopts = -p no:cacheprovider -p no:fakekafka\n")
     return pytester
 

@@ -1,4 +1,4 @@
-"""Random messages of Kafka, as trees of dictionaries by the names of the table."""
+"""Random Kafka messages as trees of dictionaries, by the names of the field table."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _BITS = {"int8": 8, "int16": 16, "int32": 32, "int64": 64}
 _TEXTS = ("", "a", "orders", "très-long " * 14, "x" * 127)
 _ERRORS = sorted(ErrorCode)
 _NULL_TO_SCALA = ("topic",)
-"""Null for nobody but the Scala code of 0.10."""
+"""Fields that may be null only for the Scala code of 0.10."""
 _DURATIONS_MS_MAX = 2**31 - 1
 
 
@@ -26,7 +26,7 @@ class RandomTrees:
         self._elements_max = elements_max
 
     def tree(self, fields: Sequence[Field], version: int) -> dict[str, Any]:
-        """The fields that a version has; tagged ones may be missing."""
+        """Return the fields of a version; tagged ones may be missing."""
         return {
             field.name: self._value(field, version)
             for field in fields
@@ -43,7 +43,7 @@ class RandomTrees:
         return self._present(field, field.kind, version)
 
     def _unlike_default(self, field: Field, version: int) -> Any:
-        """Other codecs leave a tagged field out if it has its default."""
+        """Return a non-default value, as other codecs omit a tagged field with its default."""
         while True:
             value = self._present(field, field.kind, version)
             if value not in (field.default, [], bytes(16)) and not (
@@ -75,7 +75,7 @@ class RandomTrees:
         return self._number(field.name, _BITS[kind])
 
     def _number(self, name: str, bits: int) -> int:
-        """Other codecs make objects of what is a time or a duration by its name."""
+        """Return a number that other codecs can convert if the name is a time's or duration's."""
         random = self._random
         if bits >= 32 and name.endswith(("Timestamp", "Ms")):
             return random.randrange(_DURATIONS_MS_MAX)

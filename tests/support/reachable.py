@@ -1,4 +1,4 @@
-"""The size of an object, in objects."""
+"""The size of an object in number of objects."""
 
 from __future__ import annotations
 
@@ -10,8 +10,11 @@ _NOT_HELD = (type, ModuleType, FunctionType, MethodType)
 
 
 def reachable(one: Any) -> int:
-    """How many objects hang on one, itself included; whom its methods and functions are bound to,
-    and what all instances share, does not count."""
+    """Return the number of objects reachable from one, itself included.
+
+    Objects to which its methods and functions are bound, and objects that all instances share, do
+    not count.
+    """
     seen = {id(one)}
     waiting = [one]
     while waiting:

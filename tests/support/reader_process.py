@@ -1,9 +1,9 @@
-"""A confluent-kafka consumer in a process of its own: reads partitions, checks, reports.
+"""A confluent-kafka consumer in a process of its own that reads and checks partitions.
 
 Usage: reader_process.py SERVERS TOPIC ISOLATION POSITIONS, the last a JSON list with the next
-offset and the next value of each partition. Offsets must follow each other, and no value may be
+offset and the next value of each partition. Offsets must be consecutive, and no value may be
 skipped. Each line of standard output is such a list, written several times a second while the
-client lives; what is not as it must be is written as a JSON string, and ends the process.
+client is alive; a violation is written as a JSON string and ends the process.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ def main(servers: str, topic: str, isolation: str, start: str) -> None:
     positions: list[tuple[int, int]] = json.loads(start)
 
     def report(_statistics: str) -> None:
-        """Called for what librdkafka's main thread hands over: silence means it stands still."""
+        """Called by librdkafka's main thread with statistics; silence means that it hangs."""
         print(json.dumps(positions), flush=True)
 
     consumer = Consumer(

@@ -1,7 +1,7 @@
-"""A few replica managers joined by hand: no actors, no network, a clock that tests move.
+"""Replica managers connected by hand: no actors, no network, a clock that tests move.
 
-The *controller* here is a dictionary of leaderships; tests elect, drop answers, kill and restart
-by calling methods in the order their story needs.
+The *controller* is a dictionary of leaderships; tests elect, drop responses, kill and restart by
+calling methods in the order they need.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ __all__ = ["TP", "Node", "ReplicaCluster", "encode", "led"]
 
 
 def encode(*values: str, timestamp: int = START_MS, **more: Any) -> bytes:
-    """A batch as a producer sends it."""
+    """Return a batch as a producer sends it."""
     return build_batch(
         [Record(i, timestamp, None, value.encode()) for i, value in enumerate(values)], **more
     )
@@ -89,7 +89,7 @@ class ReplicaCluster:
     def elect(
         self, leader: int, isr: tuple[int, ...] | None = None, tp: TopicPartition = TP
     ) -> None:
-        """A leadership decision: epoch and version grow, everyone alive is told."""
+        """Elect a leader: raise epoch and version and inform every live broker."""
         old = self.state[tp]
         self.state[tp] = LeaderAndIsr(
             leader, old.leader_epoch + 1, old.isr if isr is None else isr, old.zk_version + 1
@@ -169,7 +169,7 @@ class ReplicaCluster:
         return response.partitions[0][1] if response.partitions else response.error
 
     def write_isr(self, tp: TopicPartition, proposal: LeaderAndIsr) -> int | None:
-        """The conditional write of the ZooKeeper path: the new version, or None."""
+        """Write the ISR conditionally, as through ZooKeeper; return the new version, or None."""
         stored = self.state[tp]
         if stored.zk_version != proposal.zk_version:
             return None
@@ -194,7 +194,7 @@ class ReplicaCluster:
         return AlterIsrResponse(ErrorCode.NONE, tuple(answers))
 
     def hold_isr_changes(self) -> None:
-        """From now on ISR proposals wait until ``release_isr_changes``."""
+        """Hold ISR proposals until ``release_isr_changes``."""
         self.held = []
 
     def release_isr_changes(self) -> None:
@@ -219,7 +219,7 @@ class ReplicaCluster:
         timeout_ms: int = 30000,
         context: RequestContext = INTERNAL_CONTEXT,
     ) -> list[ProducePartitionResponse]:
-        """Produce one batch; the list holds the answer once it came."""
+        """Produce one batch; return a list that gets the response."""
         answers: list[ProducePartitionResponse] = []
         records = encode(*values, timestamp=self.clock.now_ms)
         self.nodes[broker_id].manager.produce.append_records(
@@ -230,7 +230,7 @@ class ReplicaCluster:
         return answers
 
     def produce(self, broker_id: int, *values: str, **more: Any) -> list[ProducePartitionResponse]:
-        """Produce each value as a batch of its own with acks=1 (one fetchable step each)."""
+        """Produce each value as a batch of its own with acks=1."""
         more.setdefault("acks", 1)
         return [self.produce_async(broker_id, value, **more)[0] for value in values]
 
@@ -251,7 +251,7 @@ class ReplicaCluster:
         context: RequestContext = INTERNAL_CONTEXT,
         **more: Any,
     ) -> list[Any]:
-        """Fetch one partition; the list holds the partition's answer once it came."""
+        """Fetch one partition; return a list that gets its response."""
         answers: list[Any] = []
         self.nodes[broker_id].manager.fetch.fetch_messages(
             FetchRequest(
@@ -279,11 +279,11 @@ class ReplicaCluster:
     # -- replication ------------------------------------------------------------------------
 
     def round(self, follower: int, answered: bool = True, fetcher: Any = None) -> Any:
-        """Do one request of a follower's fetcher, with its answer; gives the request, or None if
+        """Send a follower's next request and deliver the response; return the request, None if
         idle.
 
-        Waiting is cut short: time passes until the leader answers. With ``answered`` false the
-        leader sees the request and the answer is lost.
+        If the leader delays the response, time advances until it comes. With ``answered`` false the
+        leader handles the request and the response is lost.
         """
         node = self.nodes[follower]
         for candidate in [fetcher] if fetcher is not None else list(node.fetchers):
@@ -312,7 +312,7 @@ class ReplicaCluster:
         return None
 
     def replicate(self, *followers: int, rounds: int = 6) -> None:
-        """Have followers fetch until they are surely level with their leaders."""
+        """Let followers fetch until they have reached their leaders' log ends."""
         for _ in range(rounds):
             for follower in followers:
                 if self.nodes[follower].is_alive:
@@ -322,7 +322,7 @@ class ReplicaCluster:
 def led(
     version: str = "2.8", brokers: int = 2, replicas: Any = None, **more: Any
 ) -> ReplicaCluster:
-    """Broker 0 (or ``leader``) leads ``t-0``; all replicas are in the ISR (or ``isr``)."""
+    """Return a cluster led by broker 0 (or ``leader``) with a full ISR (or ``isr``)."""
     create = {key: more.pop(key) for key in ("isr", "leader") if key in more}
     cluster = ReplicaCluster(version, brokers, **more)
     cluster.create(replicas or tuple(range(brokers)), **create)
@@ -334,10 +334,10 @@ def led_by_one_of_three(version: str = "2.8", brokers: int = 3, **more: Any) -> 
 
 
 def partition(cluster: ReplicaCluster, broker_id: int = 0) -> Any:
-    """A broker's replica of ``t-0``."""
+    """Return a broker's replica of ``t-0``."""
     return cluster[broker_id].partition()
 
 
 def follower_fetch(cluster: ReplicaCluster, replica_id: int, offset: int, **more: Any) -> Any:
-    """The answer of broker 0 to a fetch of a follower."""
+    """Return broker 0's response to a follower's fetch."""
     return cluster.fetch(0, offset, replica_id=replica_id, **more)

@@ -1,4 +1,4 @@
-"""A broker of a ``ReplicaCluster``: its disk outlives its replica manager."""
+"""A broker of a ``ReplicaCluster``."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ TP = TopicPartition("t", 0)
 
 
 class Node:
-    """A broker: its disk outlives its manager."""
+    """A broker whose disk outlives its replica manager."""
 
     def __init__(self, cluster: ReplicaCluster, broker_id: int) -> None:
         self.cluster = cluster
@@ -106,14 +106,14 @@ class Node:
         self.cluster.deliver_or_hold(deliver)
 
     def kill(self) -> None:
-        """A crash: what the page cache held stays, everything volatile is gone."""
+        """Crash: the page cache survives, everything in memory is lost."""
         if self.is_alive:
             self.is_alive = False
             self.host.is_alive = False
             self.disk.kill()
 
     def power_off(self) -> None:
-        """A power loss: only what was flushed stays."""
+        """Lose power: only flushed data survives."""
         if self.is_alive:
             self.is_alive = False
             self.host.is_alive = False
@@ -131,7 +131,7 @@ class Node:
         return present(self.partition(tp).log)
 
     def content(self, tp: TopicPartition = TP) -> str:
-        """``value/epoch`` of each record, from the log start on."""
+        """Return ``value/epoch`` of each record from the log start on."""
         log = self.log(tp)
         parts = []
         for batch in log.read(log.log_start_offset, 1 << 30, log.log_end_offset, True).batches:

@@ -1,7 +1,7 @@
-"""Requests of every API we serve, as large as wanted.
+"""Requests of every served API, of any size.
 
-Arrays of every kind: many topics, many partitions of one, one partition or topic again and again,
-names that collide, configurations, lists within lists. Those of groups and transactions are in
+They have arrays of every kind: many topics, many partitions of one topic, repeated partitions and
+topics, names that collide, configurations, nested lists. Requests to coordinators are in
 ``coordinator_shapes``.
 """
 
@@ -42,7 +42,7 @@ _PRINCIPALS = Many({"principalType": "User", "principalName": "u{i}"})
 
 
 def shapes() -> Iterator[Shape]:
-    """All of them."""
+    """Yield all requests."""
     for kind in PARTITION_KINDS:
         for title, key, version, tree in _of_partitions(kind):
             yield Shape(title, key, version, tree, kind)
@@ -177,7 +177,7 @@ _OTHERS: tuple[tuple[str, int, int, Any], ...] = (
         }],
         "validateOnly": True,
     }),
-    # Without SASL a listener answers that this is not the time.
+    # A listener without SASL answers that the request is out of place.
     ("SaslHandshake", 17, 1, {"mechanism": text("x")}),
     ("SaslAuthenticate", 36, 0, {"authBytes": bytes}),
     ("DescribeUserScramCredentials", 50, 0, {"users": Many({"name": "u{i}"})}),

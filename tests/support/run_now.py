@@ -1,4 +1,4 @@
-"""Run a coroutine of the cores to its end, where everything it awaits is there at once."""
+"""Running a core's coroutine to its end, if everything it awaits is there at once."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ T = TypeVar("T")
 
 
 def run_now(coroutine: Coroutine[Any, Any, T]) -> T:
-    """Run a coroutine that never really parks; raises ``RuntimeError`` if it does."""
+    """Return the result of a coroutine that never parks; raise ``RuntimeError`` if it parks."""
     task = Task(coroutine)
     if not task.done:
         task.cancel()

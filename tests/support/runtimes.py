@@ -1,4 +1,4 @@
-"""The types of what tests of every runtime are handed."""
+"""Types of the fixtures for tests on every runtime."""
 
 from __future__ import annotations
 
@@ -7,6 +7,6 @@ from typing import Protocol
 
 
 class Settle(Protocol):
-    """Runs until a condition holds: virtual time at once, the others by the wall clock."""
+    """Runs until a condition holds, in virtual or in real time."""
 
     def __call__(self, condition: Callable[[], object], timeout_s: float = 5) -> None: ...

@@ -28,7 +28,7 @@ SALT = b"0123456789abcdef"
 
 
 class KnownUsers:
-    """Alice's password is ``secret``; ``weak`` has too few iterations; ``t1`` is her token."""
+    """A user store in which ``weak`` has too few iterations and ``t1`` is alice's token."""
 
     def password(self, user: str) -> str | None:
         return {"alice": "secret", "bob": "hidden"}.get(user)
@@ -64,7 +64,7 @@ def sasl_listener(
     required_scope: Sequence[str] = (),
     **config: Any,
 ) -> ListenerSecurity:
-    """SASL_PLAINTEXT with the users above; refused clients wait for nothing."""
+    """Return a SASL_PLAINTEXT listener with the users above and no delay for refused clients."""
     clock = clock or Clock()
     values = {"connection.failed.authentication.delay.ms": 0, **config}
     settings = SaslSettings(
@@ -80,7 +80,7 @@ def sasl_listener(
 
 
 class ScramClient:
-    """Makes the two tokens of a SCRAM client."""
+    """Creates the two messages of a SCRAM client."""
 
     def __init__(
         self, mechanism: str, user: str, password: str, *, authzid: str = "", extensions: str = ""
@@ -94,7 +94,7 @@ class ScramClient:
         return (self._header + self._bare).encode()
 
     def final(self, challenge: bytes, nonce: str | None = None) -> bytes:
-        """The message that proves the password; with the broker's nonce, or with another one."""
+        """Return the message that proves the password, with the broker's or another nonce."""
         fields = dict(part.split("=", 1) for part in challenge.decode().split(","))
         salted = salted_password(
             self._mechanism,

@@ -1,4 +1,4 @@
-"""Three client libraries asking a secured cluster for its topics, each with its own settings."""
+"""Three client libraries that list the topics of a secured cluster, with their own settings."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from fakekafka.wire.kafka.security.certificates import Certificate
 
 @dataclass
 class Login:
-    """The way a client comes in."""
+    """The credentials and the protocol of a client."""
 
     protocol: str = "PLAINTEXT"
     mechanism: str | None = None
@@ -31,7 +31,7 @@ class Login:
 
 
 class Refused(Exception):
-    """The client could not come in; the text is what it says of the reason."""
+    """Raised if a client cannot log in; its text is the client's reason."""
 
 
 def confluent_config(cluster: Cluster, login: Login) -> dict[str, Any]:
@@ -67,7 +67,7 @@ def confluent_topics(cluster: Cluster, login: Login) -> set[str]:
     config = confluent_config(cluster, login)
     config["error_cb"] = failed
     admin = AdminClient(config)
-    admin.poll(0)  # asks for the token
+    admin.poll(0)  # gets the token
     deadline_s = 2.0
     while True:
         try:
@@ -89,7 +89,7 @@ def _context(cluster: Cluster, login: Login) -> ssl.SSLContext:
 
 
 def _options(cluster: Cluster, login: Login, provider: type[Any]) -> dict[str, Any]:
-    """Settings as both clients in Python call them; the provider is of a token."""
+    """Return the settings that both Python clients share; ``provider`` supplies a token."""
     options: dict[str, Any] = {
         "bootstrap_servers": login.servers(cluster),
         "security_protocol": login.protocol,
@@ -142,7 +142,7 @@ def aiokafka_topics(cluster: Cluster, login: Login) -> set[str]:
             await consumer.start()
             return set(await consumer.topics())
         finally:
-            # A task that aiokafka cancels before its first step passes its CancelledError on.
+            # A task that aiokafka cancels before its first step propagates its CancelledError.
             with contextlib.suppress(asyncio.CancelledError):
                 await consumer.stop()
 
@@ -157,4 +157,4 @@ TOPICS = {
     "kafka-python": kafka_python_topics,
     "aiokafka": aiokafka_topics,
 }
-"""By client: what it sees of a cluster; raises ``Refused``."""
+"""Functions by client library that return the topics it sees; they raise ``Refused``."""

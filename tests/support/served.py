@@ -1,4 +1,4 @@
-"""A cluster behind a control API, and how it is asked."""
+"""A cluster with a control API, and requests to it."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from fakekafka.control.server import ControlServer
 
 
 class Served:
-    """A cluster of three brokers behind a control API."""
+    """A cluster of three brokers with a control API."""
 
     def __init__(self, cluster: Cluster, server: ControlServer) -> None:
         self.cluster = cluster
         self.url = server.url
 
     def call(self, method: str, path: str, /, **body: Any) -> tuple[int, Any]:
-        """(status, value) of a call."""
+        """Return (status, value) of a request."""
         data = json.dumps(body).encode() if body else None
         request = urllib.request.Request(self.url + path, data=data, method=method)
         try:
@@ -30,7 +30,7 @@ class Served:
                 return error.code, json.loads(error.read())
 
     def ask(self, method: str, path: str, /, **body: Any) -> Any:
-        """The value of a call that succeeds."""
+        """Return the value of a request, which must succeed."""
         status, value = self.call(method, path, **body)
         assert status == 200, value
         return value

@@ -1,4 +1,4 @@
-"""Marks of tests that start Spark."""
+"""Marks for tests that start Spark."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A program at a terminal of its own, which somebody watches and ends."""
+"""Running a program at a terminal of its own, and ending it."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from collections.abc import Callable, Mapping, Sequence
 
 
 def _take_terminal() -> None:
-    """Make standard input the terminal of this process; it hears of Ctrl-C, whoever started it.
+    """Make standard input this process's controlling terminal and restore SIGINT.
 
-    A shell that runs the tests in the background lets its children ignore the signal.
+    A shell that runs the tests in the background has its children ignore the signal.
     """
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     fcntl.ioctl(0, termios.TIOCSCTTY, 0)
@@ -27,9 +27,9 @@ def run_at_terminal(
     then: Callable[[subprocess.Popen[bytes], int], object],
     environment: Mapping[str, str] | None = None,
 ) -> tuple[int, str]:
-    """Run a program and call ``then(process, terminal)`` once, when it has shown some text.
+    """Run a program and call ``then(process, terminal)`` once it has printed some text.
 
-    Give the exit status and all that was shown.
+    Return the exit status and all output.
     """
     screen, terminal = pty.openpty()
     process = subprocess.Popen(
@@ -55,10 +55,10 @@ def run_at_terminal(
 
 
 def press_ctrl_c(_process: subprocess.Popen[bytes], screen: int) -> None:
-    """Press Ctrl-C, of which the terminal makes an interrupt of all its programs."""
+    """Type Ctrl-C, which the terminal turns into an interrupt of all its programs."""
     os.write(screen, b"\x03")
 
 
 def kill(process: subprocess.Popen[bytes], _screen: int) -> None:
-    """The process ends at once and can write nothing any more."""
+    """Kill the process, which can write nothing more."""
     process.kill()

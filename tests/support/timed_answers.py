@@ -1,4 +1,4 @@
-"""Raw requests to a broker, answered with the processor time that they took."""
+"""Raw requests to a broker, and the processor time of their responses."""
 
 from __future__ import annotations
 
@@ -13,8 +13,9 @@ _API_VERSIONS = struct.pack(">ihhih", 10, 18, 0, 1, -1)
 
 
 def cost_unanswered(cluster: Cluster, frame: bytes) -> float:
-    """The processor time of this process for a request that is never answered, and for the small
-    one of another client, whose answer comes after it."""
+    """Return the processor time in seconds of a request that is never answered, including that of
+    another client's small request, whose response comes after it.
+    """
     host, port = cluster.bootstrap_servers.rsplit(":", 1)
     with (
         socket.create_connection((host, int(port)), 60) as client,
@@ -22,7 +23,7 @@ def cost_unanswered(cluster: Cluster, frame: bytes) -> float:
     ):
         began_s = time.process_time()
         client.sendall(frame)
-        for _ in range(50):  # the first ones may overtake what has not arrived whole
+        for _ in range(50):  # the first ones may overtake a request that has not arrived whole
             other.sendall(_API_VERSIONS)
             assert other.recv(1 << 20)
         cost_s = time.process_time() - began_s
@@ -33,7 +34,7 @@ def cost_unanswered(cluster: Cluster, frame: bytes) -> float:
 
 
 def answer(cluster: Cluster, frame: bytes) -> tuple[bytes, float]:
-    """The body of the answer, and the processor time of this process meanwhile."""
+    """Return the body of the response and the processor time of this process until it."""
     host, port = cluster.bootstrap_servers.rsplit(":", 1)
     with socket.create_connection((host, int(port)), 60) as client:
         began_s = time.process_time()

@@ -1,4 +1,4 @@
-"""The page of a trace in a browser: what it shows, and when it has finished to show it."""
+"""The page of a trace in a browser: what it shows, and when it has finished."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from typing import Any
 
 
 def shown(page: Any) -> int:
-    """Number of the event that is chosen."""
+    """Return the number of the chosen event."""
     return int(page.inner_text("#position").split()[0].removeprefix("#"))
 
 
 def until(page: Any, condition: str, argument: Any = None) -> None:
-    """Wait until a function of the page answers yes; its policy forbids Playwright's own way."""
+    """Wait until a function is true in the page, whose policy forbids Playwright's own way."""
     for _ in range(500):
         if page.evaluate(condition, argument):
             return
@@ -25,7 +25,7 @@ def wait_for_event(page: Any, seq: int) -> None:
 
 
 def press(page: Any, key: str) -> int:
-    """Press a key that chooses another event; the answer is its number."""
+    """Press a key that moves to another event and return its number."""
     before = page.inner_text("#position")
     page.keyboard.press(key)
     until(page, "before => document.getElementById('position').innerText !== before", before)
@@ -33,15 +33,15 @@ def press(page: Any, key: str) -> int:
 
 
 def open_state(page: Any) -> None:
-    """Open the panel of states, and wait until it is there."""
+    """Open the panel of states and wait until it is shown."""
     page.keyboard.press("4")
     page.wait_for_selector("#panel h2:has-text('State after it')")
 
 
 def shown_after(page: Any, action: Callable[[], None]) -> str:
-    """Number of the event that the page shows in all its parts after an action that moves it.
+    """Return the number of the event that all parts of the page show after an action.
 
-    Single parts of it change earlier: what is read as soon as one has changed may be old.
+    Single parts change earlier, so that reading them at once may give old content.
     """
     was = page.get_attribute("html", "data-shown")
     action()

@@ -1,11 +1,11 @@
-"""Random positions of recorded runs: the state told by a trace is that of the cluster.
+"""Random positions of recorded runs, at which the trace's state must be the cluster's.
 
 ``python -m fakekafka.tests.support.trace_positions --positions 1000 --seed 1 --jobs 2`` records
-runs of all four versions with faults of every kind, in an order that the seed of the run decides.
-At each position a fresh run of the same is stopped: what the cluster says of itself, what that run
-recorded and what the trace tells must be equal. Then the trace is stepped back to its begin and
-forward again through all changes, and the fresh run goes on to its end, where it has the
-fingerprint of the first.
+runs of all four versions with faults of every kind, in an order drawn from the run's seed. At each
+position a fresh run is stopped: the state of the cluster, the state recorded by that run and the
+state in the trace must be equal. Then the trace is stepped back to its begin and forward again
+through all changes, and the fresh run goes on to its end, where it must have the first run's
+fingerprint.
 """
 
 from __future__ import annotations
@@ -66,11 +66,11 @@ _FAULTS: tuple[tuple[tuple[int, str], ...], ...] = (
     ((0, 'action = "inject"\napi = "Produce"\nerror = "NOT_LEADER_OR_FOLLOWER"\nrequests = 2'),),
     ((0, 'action = "inject"\napi = "Fetch"\nerror = "UNKNOWN_SERVER_ERROR"\nrequests = 2'),),
 )
-"""Each fault with what undoes it, some milliseconds later."""
+"""Faults, each with the actions that undo it some milliseconds later."""
 
 
 def scenario_text(version: str, seed: int) -> str:
-    """A run with every fault of the table, one after the other."""
+    """Return a scenario with every fault of the table, one after the other."""
     rng = random.Random(seed)
     parts = [HEAD.format(version=version, zookeepers=rng.choice((1, 3)))]
     at_ms = 500
@@ -85,7 +85,7 @@ def scenario_text(version: str, seed: int) -> str:
 
 
 def record(path: Path, text: str, seed: int) -> str:
-    """Run a scenario into a file; gives its fingerprint."""
+    """Record a scenario's run into a file and return its fingerprint."""
     recorder = Recorder()
     run = ScenarioRun(parse_scenario(text, "faults", {}), seed, recorder)
     run.run()
@@ -94,8 +94,7 @@ def record(path: Path, text: str, seed: int) -> str:
 
 
 def picture(simulation: Simulation) -> dict[str, Any]:
-    """The state that the cluster itself tells: its partitions, fetchers, controllers, znodes and
-    consumers."""
+    """Return the cluster's own state: partitions, fetchers, controllers, znodes and consumers."""
     found: dict[str, Any] = {}
     for broker in simulation.running.living_brokers():
         for number in (0, 1):
@@ -115,7 +114,7 @@ def picture(simulation: Simulation) -> dict[str, Any]:
     for server_id, process in simulation.zookeepers.items():
         if process.is_alive:
             for path, node in process.server.storage.tree.items():
-                if node.czxid:  # what ZooKeeper keeps for itself is not recorded
+                if node.czxid:  # znodes of ZooKeeper itself are not recorded
                     found[f"zk-{server_id}/znodes{path}"] = node.version
     for name, actor in simulation.runtime.network.nodes.items():
         for topic_partition, position in getattr(actor, "positions", {}).items():
@@ -124,7 +123,7 @@ def picture(simulation: Simulation) -> dict[str, Any]:
 
 
 def of_trace(state: dict[str, Any], paths: dict[str, Any]) -> dict[str, Any]:
-    """The recorded state in the form of a picture."""
+    """Return the recorded state in the form of ``picture``."""
     return {
         path: value["version"] if "/znodes/" in path else value
         for path, value in state.items()
@@ -133,7 +132,7 @@ def of_trace(state: dict[str, Any], paths: dict[str, Any]) -> dict[str, Any]:
 
 
 def step_back_and_forward(trace: Trace) -> list[str]:
-    """Undo every change from the end to the start, and do it again; what is wrong with that."""
+    """Undo every change from end to start and redo them; return the errors found."""
     end = dict(trace.state_at(len(trace) - 1))
     deltas = [event.delta for event in trace.events if event.delta]
     now = dict(end)
@@ -157,7 +156,7 @@ def step_back_and_forward(trace: Trace) -> list[str]:
 
 
 class Checked(NamedTuple):
-    """A run."""
+    """The result of checking a run."""
 
     version: str
     seed: int
@@ -167,7 +166,7 @@ class Checked(NamedTuple):
 
 
 def check_run(asked: tuple[str, int, int]) -> Checked:
-    """Record a run and look at so many of its positions."""
+    """Record a run and check the given number of positions."""
     version, seed, count = asked
     problems: list[str] = []
     with tempfile.TemporaryDirectory() as folder:

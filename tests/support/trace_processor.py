@@ -1,11 +1,11 @@
-"""A run as Perfetto's trace processor has it.
+"""A run as Perfetto's trace processor reads it.
 
-    python -m fakekafka.tests.support.trace_processor BINARY [TRACE]
+Run it as ``python -m fakekafka.tests.support.trace_processor BINARY [TRACE]``.
 
 Opens the Perfetto export of a trace with the library of the ``perfetto`` package and a binary of
-``trace_processor_shell``, asks for tracks, events, arrows and counters by SQL, and compares them
-with the trace. The binary is in no package that pip, npm or apt could install, so no test needs
-it. Without TRACE a failover is recorded.
+``trace_processor_shell``, queries tracks, events, arrows and counters by SQL, and compares them
+with the trace. The binary is in no package that pip, npm or apt could install, so no test needs it.
+Without TRACE a failover is recorded.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _ERRORS = "select name, value from stats where severity in ('error', 'data_loss'
 
 
 def record(path: Path) -> None:
-    """A client, a crash and an election."""
+    """Record a run with a client, a crash and an election."""
     with Simulation(3, seed=1, topics={"orders": 2}) as simulation:
         producer = simulation.producer(acks="all")
         for number in range(20):
@@ -51,7 +51,7 @@ def record(path: Path) -> None:
 
 
 def _ways(trace: Trace) -> Counter[tuple[str, str]]:
-    """From where to where messages went, on their way through where they were held."""
+    """Return the ways of messages from sender to receiver, including where they were held."""
     ways: Counter[tuple[str, str]] = Counter()
     last: dict[int, str] = {}
     for event in trace.events:
@@ -65,7 +65,7 @@ def _ways(trace: Trace) -> Counter[tuple[str, str]]:
 
 
 def compare(trace: Trace, processor: Any) -> list[str]:
-    """The differences between a trace and what the trace processor read of its export."""
+    """Return the differences between a trace and its export as the trace processor reads it."""
 
     def rows(sql: str) -> list[Any]:
         return [row.__dict__ for row in processor.query(sql)]

@@ -1,4 +1,4 @@
-"""Small recorded runs for the tests of this folder."""
+"""Small recorded runs for tests of traces."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def leader_and_isr(
 
 
 class Scribe:
-    """Records sends and deliveries as the runtime does: cause and message id kept in step."""
+    """Records sends and deliveries as the runtime does, with causes and message ids."""
 
     def __init__(self, recorder: Recorder) -> None:
         self.recorder = recorder
@@ -66,7 +66,7 @@ class Scribe:
         cause: int | None = None,
         delay_us: int = 250,
     ) -> int:
-        """Send and deliver a message; returns the seq of the delivery."""
+        """Send and deliver a message; return the number of the delivery."""
         self.messages += 1
         number = self.messages
         event = self.recorder.event
@@ -87,7 +87,7 @@ class Scribe:
         controller_epochs: tuple[int | None, int] = (None, 1),
         cause: int | None = None,
     ) -> int:
-        """Controller 3 changes (leader, epoch, ISR) of orders-0 and tells a broker."""
+        """Have controller 3 change (leader, epoch, ISR) of orders-0 and inform a broker."""
         request = leader_and_isr(*new, controller_epochs[1])
         told = self.message(time_us, "controller-3", target, request, cause)
         before = old or (None, None, None)
@@ -104,7 +104,7 @@ class Scribe:
 
 
 def record_failover(recorder: Recorder) -> Recorder:
-    """Broker 1 dies at 1 s, is noticed at 7 s, orders-0 moves to 2 and is written again."""
+    """Record broker 1's death at 1 s, noticed at 7 s, and the new leader 2 of orders-0."""
     scribe = Scribe(recorder)
     event = recorder.event
     event(0, "spawn", "broker-1", "broker-1", None, None, None)
@@ -140,7 +140,7 @@ def record_failover(recorder: Recorder) -> Recorder:
 
 
 def record_fetches(recorder: Recorder, count: int, changed: int = -1) -> Recorder:
-    """``count`` fetch requests; the one at ``changed`` asks for another offset."""
+    """Record ``count`` fetch requests, of which the one at ``changed`` has another offset."""
     for number in range(count):
         offset = number if number != changed else number + 1_000_000
         recorder.event(number * 10, "send", "broker-2", "broker-1", fetch(offset), number, None)

@@ -1,4 +1,4 @@
-"""A transaction coordinator whose log, brokers and clock the test holds in its hands."""
+"""A test rig of a transaction coordinator, whose log, brokers and clock the test controls."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ Answered = Callable[[WriteTxnMarkersResponse | None], object]
 
 
 class FakeLog:
-    """What was appended to a partition of the transaction log."""
+    """Records the appends to a partition of the transaction log."""
 
     def __init__(self) -> None:
         self.stored: list[RecordBatch] = []
@@ -47,7 +47,7 @@ class FakeLog:
 
 
 class TransactionRig:
-    """Broker 1 leads the only partition of the log; ``leaders`` says who leads the others."""
+    """A coordinator on broker 1, the log's leader; ``leaders`` are those of other partitions."""
 
     def __init__(self, version: str = "3.9", **config: Any) -> None:
         self.clock = FakeClock()
@@ -105,7 +105,7 @@ class TransactionRig:
             self.answer_append(self.append_error)
 
     def answer_append(self, error: ErrorCode = ErrorCode.NONE) -> None:
-        """What became of the oldest append."""
+        """Respond to the oldest pending append."""
         request, done = self.appends.pop(0)
         entry = request.partitions[0]
         assert entry.topic_partition == (TRANSACTIONS_TOPIC, 0)
@@ -114,21 +114,21 @@ class TransactionRig:
         done(SimpleNamespace(partitions=[SimpleNamespace(error=error)]))
 
     def written(self) -> list[str]:
-        """The states in the log, a tombstone as ``-``, each with its epoch."""
+        """Return the states in the log, each with its epoch, a tombstone as ``-``."""
         return ["-" if record.value is None else _shown(record) for record in self._records()]
 
     def _records(self) -> Iterable[Record]:
         return [record for batch in self.log.stored for record in batch.records()]
 
     def store(self, *records: tuple[bytes, bytes | None]) -> None:
-        """Records that a coordinator before has written."""
+        """Append records as a former coordinator wrote them."""
         batch = build_batch([Record(i, 0, k, v, ()) for i, (k, v) in enumerate(records)])
         self.log.stored += parse_batches(batch)
 
     # -- leadership ----------------------------------------------------------------------------
 
     def lead(self, epoch: int = 5, number: int = 0) -> None:
-        """Become leader, and load."""
+        """Become leader and load the log."""
         self.elect(epoch, number)
         self.clock.advance(0)
 
@@ -203,12 +203,12 @@ class TransactionRig:
     # -- markers -------------------------------------------------------------------------------
 
     def sent(self) -> list[tuple[int, WriteTxnMarkersRequest]]:
-        """Markers that are under way, after a turn of the sender."""
+        """Return the markers in flight after running the sender once."""
         self.clock.advance(0)
         return [(broker, request) for broker, request, _ in self.markers]
 
     def answer_markers(self, errors: dict[TopicPartition, ErrorCode] | None = None) -> None:
-        """Answer the oldest request: NONE, but for the partitions given."""
+        """Answer the oldest marker request with NONE except for the given partitions."""
         _, request, answered = self.markers.pop(0)
         answered(
             WriteTxnMarkersResponse(

@@ -1,7 +1,8 @@
 """Golden transcripts: a small command language over ``ControllerCluster``.
 
-A scenario file holds an opening comment, then commands, each followed by what it printed, indented
-by two spaces. ``run_transcript`` runs the commands again and gives the text as it comes out now.
+A scenario file has an opening comment, then commands, each followed by its output, which is
+indented by two spaces. ``run_transcript`` runs the commands again and returns the text with the
+current output.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from fakekafka.tests.support.run_now import run_now
 
 
 def run_transcript(text: str) -> str:
-    """The text of a scenario with every command's output as it is now."""
+    """Return the text of a scenario with the current output of every command."""
     runner = Transcript()
     lines: list[str] = []
     for line in text.splitlines():
@@ -47,9 +48,9 @@ def _list(ids: tuple[int, ...]) -> str:
 
 
 class Transcript:
-    """Runs commands; one method ``do_<command>`` each, which may yield lines of output.
+    """Runs commands: one method ``do_<command>`` each, which may yield lines of output.
 
-    The control requests that were sent meanwhile are printed first.
+    The control requests sent by a command are printed first.
     """
 
     def __init__(self) -> None:

@@ -1,4 +1,4 @@
-"""Clients that write frames into a simulation and note what comes back, and when."""
+"""Clients that write frames into a simulation and record the responses with their times."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from fakekafka.wire.kafka.connection import Connection
 
 
 class Transport:
-    """The client's end: what reached it, and when."""
+    """The client's end of a connection, which records what was received and when."""
 
     def __init__(self, now_ms: Callable[[], float]) -> None:
         self._now_ms = now_ms
@@ -44,7 +44,7 @@ class Transport:
 
 
 class VirtualClient:
-    """A client of one broker, whose clock begins when it connects."""
+    """A client of one broker, whose clock starts when it connects."""
 
     def __init__(self, simulation: Simulation, broker: int = 1) -> None:
         self.simulation = simulation
@@ -69,7 +69,7 @@ class VirtualClient:
 
     @property
     def answers(self) -> list[tuple[float, int]]:
-        """The time of each answer, and its correlation id."""
+        """Return the time and correlation id of each response."""
         return [
             (time_ms, struct.unpack_from(">i", data, 4)[0])
             for time_ms, data in self.transport.arrived
@@ -81,7 +81,7 @@ def header(key: int, version: int, correlation_id: int) -> bytes:
 
 
 def metadata(correlation_id: int, topics: Sequence[str] = ()) -> bytes:
-    """Names of topics are asked for with the wish that they be created."""
+    """Return a metadata request for topics, which asks to create them."""
     named = b"".join(struct.pack(">h", len(name)) + name.encode() for name in topics)
     return header(3, 1, correlation_id) + struct.pack(">i", len(topics)) + named
 

@@ -1,10 +1,10 @@
-"""Handlers of watch events that ignore everything; a test overrides what matters to it."""
+"""Handlers of watch events that ignore everything, for tests to override."""
 
 from __future__ import annotations
 
 
 class ZnodeChangeHandler:
-    """A change handler that ignores everything; override what matters."""
+    """A change handler that ignores everything; tests override the methods they need."""
 
     def on_creation(self) -> object:
         return None
@@ -17,7 +17,7 @@ class ZnodeChangeHandler:
 
 
 class ZnodeChildChangeHandler:
-    """A child change handler that ignores everything; override ``on_child_change``."""
+    """A child change handler that ignores everything; tests override ``on_child_change``."""
 
     def on_child_change(self) -> object:
         return None

@@ -1,7 +1,7 @@
-"""Whole clusters in virtual time, for short stories about the control plane.
+"""Whole clusters in virtual time, for short tests of the control plane.
 
 As in Kafka's own tests of the controller, brokers stop without a controlled shutdown and nothing
-rebalances by itself unless a test says so. Broker 1 is the first controller.
+rebalances by itself unless a test configures it. Broker 1 is the first controller.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from fakekafka.protocol.values import TopicPartition
 from fakekafka.statemachines.zookeeper.client import KafkaZkClient
 
 CURRENT = ("2.8", "3.9")
-"""The versions the reference describes."""
+"""Versions that the reference describes."""
 
 
 @contextmanager
 def running(brokers: int = 3, version: str = "3.9", **options: Any) -> Iterator[Simulation]:
-    """A cluster that serves; afterwards no handler may have failed."""
+    """Run a cluster; afterwards no handler may have failed."""
     config = {
         "controlled.shutdown.enable": False,
         "auto.leader.rebalance.enable": False,
@@ -35,7 +35,7 @@ def running(brokers: int = 3, version: str = "3.9", **options: Any) -> Iterator[
 
 
 def ask(simulation: Simulation, broker_id: int, request: Any) -> Any:
-    """A broker's answer to a request."""
+    """Return a broker's response to a request."""
 
     async def send() -> Any:
         return await simulation.running.admin.ask(f"broker-{broker_id}", request)
@@ -46,7 +46,7 @@ def ask(simulation: Simulation, broker_id: int, request: Any) -> Any:
 def in_zookeeper(
     simulation: Simulation, what: Callable[[KafkaZkClient], Awaitable[Any]], by: int | None = None
 ) -> Any:
-    """Do something with the ZooKeeper client of a broker, of any that lives by default."""
+    """Use the ZooKeeper client of a broker, by default of any live one."""
     ids = simulation.broker_ids if by is None else (by,)
     client = next(b.zk for i in ids if (b := simulation.processes[i].broker) is not None)
 
@@ -57,14 +57,14 @@ def in_zookeeper(
 
 
 def stored(simulation: Simulation, topic: str = "t", partition: int = 0) -> Any:
-    """(leader, leader epoch, ISR) as ZooKeeper has it."""
+    """Return (leader, leader epoch, ISR) stored in ZooKeeper."""
     data = simulation.zookeeper.get(f"/brokers/topics/{topic}/partitions/{partition}/state")
     state = json.loads(data or b"null")
     return state["leader"], state["leader_epoch"], state["isr"]
 
 
 def topic_znode(simulation: Simulation, topic: str = "t") -> Any:
-    """The content of the topic's znode."""
+    """Return the content of the topic's znode."""
     return json.loads(simulation.zookeeper.get(f"/brokers/topics/{topic}") or b"null")
 
 
@@ -73,14 +73,14 @@ def has_znode(simulation: Simulation, path: str) -> bool:
 
 
 def in_sync(simulation: Simulation, *broker_ids: int, topic: str = "t", partition: int = 0) -> None:
-    """Wait until exactly these replicas are in sync, and every broker has heard of it."""
+    """Wait until exactly these replicas are in sync and every broker's metadata says so."""
     wanted = set(broker_ids)
     simulation.run_until(lambda: set(stored(simulation, topic, partition)[2]) == wanted)
     simulation.run_for(100)
 
 
 def heard(simulation: Simulation, at: int, topic: str = "t", partition: int = 0) -> Any:
-    """The state of a partition in a broker's metadata; None when it does not know it."""
+    """Return a partition's state in a broker's metadata, or None if it is unknown there."""
     broker = simulation.processes[at].broker
     assert broker is not None
     return broker.metadata_cache.partition_state(TopicPartition(topic, partition))

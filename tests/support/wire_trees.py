@@ -1,4 +1,4 @@
-"""Messages of Kafka as trees: dictionaries of fields by the names of the table."""
+"""Kafka messages as trees: dictionaries of fields by the names of the field table."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _CONTROLLED_SHUTDOWN = 7
 
 
 def written(found: Message, version: int, tree: Mapping[str, Any]) -> bytes:
-    """The tree in bytes, with defaults for what is left out; null is written wherever it stands.
+    """Return the encoded tree, with defaults for missing fields; null is written anywhere.
 
     Raises ``KeyError`` for a field that no version has.
     """
@@ -36,8 +36,10 @@ def written(found: Message, version: int, tree: Mapping[str, Any]) -> bytes:
 
 
 def read(found: Message, version: int, data: bytes) -> tuple[dict[str, Any], int]:
-    """The tree of a message, and how many bytes it has. Tagged fields without a value are left
-    out."""
+    """Return the tree of a message and its length in bytes.
+
+    Tagged fields without a value are left out.
+    """
     values, size = _reader(found, version)(data, None)
     return _as_tree(found.fields, version, values), size
 
@@ -100,7 +102,7 @@ def _as_tree(fields: Fields, version: int, values: Sequence[Any]) -> dict[str, A
 
 
 class NamesByHex:
-    """Every topic has an id made of its name, and every id a name made of its digits."""
+    """Maps each topic to an id made from its name, and each id to a name made from its digits."""
 
     def topic_id(self, topic: str) -> bytes:
         return topic.encode().ljust(16, b".")[:16]
@@ -115,12 +117,12 @@ CODEC = Codec("3.9", NamesByHex())
 def body(
     key: int, version: int, tree: Mapping[str, Any], direction: Direction = "request"
 ) -> bytes:
-    """A message of an API in bytes."""
+    """Return an encoded message of an API."""
     return written(message(key, direction), version, tree)
 
 
 def header(key: int, version: int, correlation_id: int, client_id: str | None) -> bytes:
-    """The header of a request, in the version that goes with the request's."""
+    """Return a request header in the version that belongs to the request's version."""
     raw = struct.pack(">hhi", key, version, correlation_id)
     if key == _CONTROLLED_SHUTDOWN and version == 0:
         return raw
@@ -137,7 +139,7 @@ def frame(
     *,
     unknown_tags: int = 0,
 ) -> bytes:
-    """A whole request with its size; it may end with tagged fields that nobody knows."""
+    """Return a whole request with its size, optionally with unknown tagged fields at its end."""
     request = header(key, version, 1, client_id) + body(key, version, tree)
     if unknown_tags:
         tags = b"".join(encoded_varint(tag) + b"\0" for tag in range(unknown_tags))
@@ -146,12 +148,12 @@ def frame(
 
 
 def asked(key: int, version: int, /, **fields: Any) -> Any:
-    """The request as a broker reads it."""
+    """Return the request as a broker decodes it."""
     return CODEC.decode(key, version, memoryview(body(key, version, fields)))
 
 
 def answered(key: int, version: int, response: Any, request: Any = None) -> Any:
-    """The response as a client reads it, to its last byte."""
+    """Return the response as a client decodes it, to its last byte."""
     raw = b"".join(CODEC.encode(key, version, response, request))
     tree, size = read(message(key, "response"), version, raw)
     assert size == len(raw)

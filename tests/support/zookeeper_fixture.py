@@ -1,4 +1,4 @@
-"""A ZooKeeper and Kafka's client of it, for the tests of this folder."""
+"""A ZooKeeper and Kafka's client of it, for tests of that client."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ class ZkFixture:
         self.zk = KafkaZkClient(self.client, behaviour(version))
 
     def beside(self) -> ZkFixture:
-        """Another process at the same ZooKeeper."""
+        """Return another process's client of the same ZooKeeper."""
         return ZkFixture(self.zk.requests.behaviour.kafka_version, self.zookeeper)
 
 
 def with_top_level_paths() -> ZkFixture:
-    """A 2.8 client of a ZooKeeper with the top-level paths."""
+    """Return a 2.8 client of a ZooKeeper with the top-level paths."""
     made = ZkFixture()
     run_now(made.zk.brokers.create_top_level_paths())
     return made

@@ -1,4 +1,4 @@
-"""A tiny deterministic network with virtual time for ZooKeeper servers and clients."""
+"""A small deterministic network in virtual time for ZooKeeper servers and clients."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class _Host(FakeHost):
 
 
 class ZkNetwork:
-    """Servers ``zk-<id>``, clients by name, links in order, one millisecond a hop."""
+    """Servers ``zk-<id>`` and named clients, with ordered links of one millisecond a hop."""
 
     def __init__(self, seed: int = 0) -> None:
         self.rng = random.Random(seed)
@@ -84,7 +84,7 @@ class ZkNetwork:
 
     @contextlib.contextmanager
     def held_back(self, source: str, destination: str) -> Iterator[None]:
-        """Hold back what is sent meanwhile over a link in this direction; it is sent afterwards."""
+        """Hold messages of a link in one direction and send them at the end of the context."""
         loses, held = self.lose, []
 
         def hold(one: str, other: str, message: Any) -> bool:
@@ -136,7 +136,7 @@ class ZkNetwork:
         return server
 
     def kill(self, server_id: int) -> None:
-        """The process dies; everyone learns that its connections broke."""
+        """Kill a process, whose peers all learn that their connections broke."""
         name = f"zk-{server_id}"
         self.hosts.pop(name).is_alive = False
         del self.handlers[name]
@@ -160,24 +160,24 @@ class ZkNetwork:
         return client
 
     def client_at(self, server_id: int, name: str = "client", **options: Any) -> ZooKeeperClient:
-        """A client that knows one server only."""
+        """Return a client that knows one server only."""
         ids, self.ids = self.ids, (server_id,)
         client = self.connected(name, **options)
         self.ids = ids
         return client
 
     def write(self, client: ZooKeeperClient, *paths: str) -> None:
-        """Create nodes; each must succeed."""
+        """Create nodes, which must all succeed."""
         responses = self.run(client.handle_requests([CreateRequest(p) for p in paths]))
         assert [response.code for response in responses] == [ZkCode.OK] * len(paths)
 
     def write_until_done(self, client: ZooKeeperClient, path: str) -> None:
-        """Create a node; when the answer got lost the repetition finds it there."""
+        """Create a node; if a response was lost, the retry finds the node already there."""
         code = self.run(client.handle_request(CreateRequest(path))).code
         assert code in (ZkCode.OK, ZkCode.NODEEXISTS)
 
     def messages(self, *types: type) -> list[Any]:
-        """Those sent so far, lost ones included."""
+        """Return the messages sent so far, lost ones included."""
         return [message for *_, message in self.log if isinstance(message, types)]
 
     def crash_client(self, name: str) -> None:
@@ -198,14 +198,14 @@ class ZkNetwork:
         return sorted(i for i, server in self.servers.items() if server.is_serving)
 
     def settle(self, count: int | None = None) -> int:
-        """Run until ``count`` servers (default: all alive) serve; the leader's id."""
+        """Run until ``count`` servers (default: all live ones) serve; return the leader's id."""
         wanted = len(self.servers) if count is None else count
         self.run_until(lambda: len(self.serving()) >= wanted and len(self.leaders()) == 1)
         return self.leaders()[0]
 
 
 class Recorder:
-    """Handler of everything that writes down what it was told."""
+    """A handler that records every event."""
 
     def __init__(self, log: list[str], name: str = "") -> None:
         self.log = log

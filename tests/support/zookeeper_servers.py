@@ -1,7 +1,7 @@
-"""ZooKeeper servers with TCP listeners, kazoo clients, and a client that speaks raw frames.
+"""ZooKeeper servers with TCP listeners, kazoo clients, and a client that writes raw frames.
 
-The raw client builds its requests and reads its answers with kazoo's own serialisers, so that both
-directions are checked against an implementation of others.
+The raw client encodes its requests and decodes its responses with kazoo's serialisers, so that both
+directions are checked against an independent implementation.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ class RawZooKeeper:
         self.xid = 0
 
     def send(self, body: bytes) -> None:
-        """Send a frame: the body with its length."""
+        """Send a frame: the length and the body."""
         self.socket.sendall(struct.pack(">i", len(body)) + body)
 
     def frame(self) -> bytes:
-        """The body of the next frame; raises ``EOFError`` at the end of the connection."""
+        """Return the body of the next frame; raise ``EOFError`` at the end of the connection."""
         (size,) = struct.unpack(">i", self._exactly(4))
         return self._exactly(size)
 
@@ -58,12 +58,12 @@ class RawZooKeeper:
         password: bytes = bytes(16),
         last_zxid: int = 0,
     ) -> kz.Connect:
-        """Open or resume a session; the answer has session id 0 when that has expired."""
+        """Open or resume a session; the response has session id 0 if that has expired."""
         self.send(kz.Connect(0, last_zxid, timeout_ms, session_id, password, False).serialize())
         return kz.Connect.deserialize(self.frame(), 0)[0]
 
     def call(self, request: Any, xid: int | None = None) -> int:
-        """Send a request; gives its xid."""
+        """Send a request and return its xid."""
         if xid is None:
             self.xid += 1
             xid = self.xid
@@ -71,26 +71,26 @@ class RawZooKeeper:
         return xid
 
     def reply(self) -> tuple[kz.ReplyHeader, bytes]:
-        """Header and body of the next reply."""
+        """Return header and body of the next reply."""
         frame = self.frame()
         header, at = kz.ReplyHeader.deserialize(frame, 0)
         return header, frame[at:]
 
     def event(self) -> kz.Watch:
-        """The next reply, which must be a watch event."""
+        """Return the next reply, which must be a watch event."""
         header, body = self.reply()
         assert (header.xid, header.err) == (-1, 0)
         return kz.Watch.deserialize(body, 0)[0]
 
     def ask(self, request: Any) -> Any:
-        """Send a request and read its successful answer."""
+        """Send a request and return its successful response."""
         xid = self.call(request)
         header, body = self.reply()
         assert (header.xid, header.err) == (xid, 0)
         return request.deserialize(body, 0) if hasattr(request, "deserialize") else None
 
     def ended(self) -> bool:
-        """Wait for the end of the connection; whether nothing came before it."""
+        """Wait for the end of the connection; return True if nothing was received before it."""
         try:
             return self.socket.recv(1) == b""
         except ConnectionError:
@@ -118,7 +118,7 @@ class Ensemble:
     # --- clients
 
     def kazoo(self, *server_ids: int, timeout_s: float = 10, **options: Any) -> KazooClient:
-        """A started client that tries the servers in that order, by default all in any."""
+        """Return a started client that tries the servers in order, by default all in any order."""
         hosts = ",".join(map(self.tcp.address, server_ids)) or self.tcp.connect_string
         client = KazooClient(hosts, timeout=timeout_s, randomize_hosts=not server_ids, **options)
         self._kazoos.append(client)
@@ -141,7 +141,7 @@ class Ensemble:
         self.runtime.run_in(process.process, process.kill)
 
     def call(self, server_id: int, function: Callable[[Any], Any]) -> Any:
-        """The result of ``function(server core)`` where it may touch the server."""
+        """Return the result of ``function(server core)``, called in the server's thread."""
         process = self.processes[server_id]
         return self.runtime.run_in(process.process, lambda: function(process.server))
 
@@ -153,7 +153,7 @@ class Ensemble:
         ]
 
     def leader(self) -> int:
-        """Id of the server that leads, once all that live serve."""
+        """Return the id of the leading server once all live servers serve."""
         alive = [server_id for server_id, process in self.processes.items() if process.is_alive]
         self.until(lambda: self.serving() == alive)
         (leader,) = [
@@ -168,7 +168,7 @@ class Ensemble:
         return [i for i, process in self.processes.items() if process.is_alive and i != leader]
 
     def expire(self, client: KazooClient) -> None:
-        """Expire a client's session at a server that serves."""
+        """Expire a client's session at a serving server."""
         session_id = client.client_id[0]
         self.call(self.serving()[0], lambda server: server.expire_session(session_id))
 
@@ -190,11 +190,11 @@ class Ensemble:
 
 
 MakeEnsemble = Callable[..., Ensemble]
-"""Makes an ensemble of so many servers; it is stopped after the test."""
+"""Creates an ensemble of a number of servers, which is stopped after the test."""
 
 
 class Recorder:
-    """Collects what callbacks are told; ``take`` waits for the next."""
+    """Collects the values passed to callbacks; ``take`` waits for the next."""
 
     def __init__(self) -> None:
         self._seen: list[Any] = []
@@ -211,7 +211,7 @@ class Recorder:
             return self._seen.pop(0)
 
     def take_until(self, wanted: Any) -> Any:
-        """Drop what comes until a value equals ``wanted``."""
+        """Drop values until one equals ``wanted``."""
         while self.take() != wanted:
             pass
         return wanted
