@@ -69,7 +69,7 @@ class Transcript:
     # --- the cluster
 
     def do_version(self, kafka_version: str, *config: str) -> None:
-        """``version 1.1 delete.topic.enable=true``: start anew."""
+        """Start anew: ``version 1.1 delete.topic.enable=true``."""
         values = dict(pair.split("=") for pair in config)
         self.cluster = ControllerCluster(
             (), kafka_version, **{k.replace(".", "_"): v for k, v in values.items()}
@@ -77,7 +77,7 @@ class Transcript:
         self._printed = 0
 
     def do_brokers(self, count: str) -> None:
-        """``brokers 3``: start brokers 1 to 3, silently."""
+        """Start brokers 1 to 3 without output: ``brokers 3``."""
         for broker_id in range(1, int(count) + 1):
             self.cluster.start(broker_id)
         self._printed = len(self.cluster.sent)
@@ -86,7 +86,7 @@ class Transcript:
         self.cluster.start(int(broker_id))
 
     def do_kill(self, *broker_ids: str) -> None:
-        """``kill 1 2``: the processes die, then the sessions expire in this order."""
+        """Kill processes and then expire their sessions, in the given order: ``kill 1 2``."""
         for broker_id in broker_ids[1:]:
             self.cluster.freeze(int(broker_id))
         self.cluster.kill(int(broker_ids[0]))
@@ -99,7 +99,7 @@ class Transcript:
         self.cluster.bounce(int(broker_id))
 
     def do_expire(self, broker_id: str) -> None:
-        """The ZooKeeper session expires; the process lives and opens another."""
+        """Expire the ZooKeeper session of a live process, which opens another."""
         self.cluster.expire(int(broker_id))
 
     def do_controlled_shutdown(self, broker_id: str) -> Iterator[str]:
@@ -118,20 +118,22 @@ class Transcript:
         self.cluster.host.advance(int(delay_ms))
 
     def do_fail_dir(self, broker_id: str, *partitions: str) -> None:
-        """A log directory with these partitions fails, and the broker says so."""
+        """Fail the log directory with the given partitions, and let the broker announce the
+        failure.
+        """
         self.cluster.brokers[int(broker_id)].failed |= {_partition(p) for p in partitions}
         run_now(self.cluster.zk.admin.propagate_log_dir_event(int(broker_id)))
         self.cluster.settle()
 
     def do_refuse_deletion(self, broker_id: str, *partitions: str) -> None:
-        """A broker answers deletions of these partitions with an error; none: it stops that."""
+        """Let a broker answer deletions of the given partitions, or of none, with an error."""
         refused = {_partition(p) for p in partitions}
         self.cluster.brokers[int(broker_id)].refuses_deletion = refused
 
     # --- topics
 
     def do_create_topic(self, topic: str, *partitions: str) -> None:
-        """``create-topic t p0=1,2,3 unclean.leader.election.enable=true``."""
+        """Create a topic: ``create-topic t p0=1,2,3 unclean.leader.election.enable=true``."""
         settings = dict(argument.split("=") for argument in partitions)
         replicas = [
             _ids(settings.pop(f"p{n}")) for n in range(len(settings)) if f"p{n}" in settings
@@ -145,16 +147,16 @@ class Transcript:
         self.cluster.delete_topic(topic)
 
     def do_catch_up(self, *partitions: str) -> None:
-        """Every live replica joins the ISR."""
+        """Add every live replica to the ISR."""
         for partition in partitions:
             self.cluster.catch_up(*_partition(partition))
 
     def do_isr(self, partition: str, isr: str) -> None:
-        """``isr t-0 1,2``: the leader changes its ISR."""
+        """Let the leader change its ISR: ``isr t-0 1,2``."""
         self.cluster.set_isr(*_partition(partition), _ids(isr))
 
     def do_propagate_isr(self, *partitions: str) -> None:
-        """The leader announces ISR changes by znode."""
+        """Let the leader announce ISR changes by znode."""
         run_now(self.cluster.zk.admin.propagate_isr_changes(map(_partition, partitions)))
         self.cluster.settle()
 
@@ -178,7 +180,7 @@ class Transcript:
         self.cluster.settle()
 
     def do_reassign(self, *moves: str) -> Iterator[str]:
-        """``reassign t-0 4,5`` or ``reassign t-0 cancel``, repeated."""
+        """Reassign or cancel, also several: ``reassign t-0 4,5`` or ``reassign t-0 cancel``."""
         outcome = self.cluster.reassign(dict(self._moves(moves)))
         for partition, (error, text) in sorted(outcome.items()):
             yield f"{partition}: {error.name}" + (f" {text}" if text else "")
@@ -203,7 +205,7 @@ class Transcript:
     # --- looking
 
     def do_show(self, *partitions: str) -> Iterator[str]:
-        """State of partitions, as the controller has it; what ZooKeeper stores must agree."""
+        """Print the controller's state of partitions, which must agree with ZooKeeper's."""
         context = self.cluster.active.context
         for partition in map(_partition, partitions):
             known = context.topics.partition_leadership_info(partition)
@@ -228,7 +230,7 @@ class Transcript:
         yield " ".join(self.cluster.topics()) or "none"
 
     def do_znode(self, path: str) -> Iterator[str]:
-        """Data of a znode, or its absence."""
+        """Print the data of a znode, or its absence."""
         nodes = self.cluster.zookeeper.tree.nodes
         if path not in nodes:
             yield "(none)"
@@ -237,7 +239,7 @@ class Transcript:
             yield data.decode() if data else "(empty)"
 
     def do_deleting(self) -> Iterator[str]:
-        """Topics queued for deletion, and in what way."""
+        """Print the topics queued for deletion and the state of their deletion."""
         context = self.cluster.active.context
         for topic in context.topics.topics_queued_for_deletion():
             started = " started" if topic in context.topics.topics_with_deletion_started else ""
@@ -252,7 +254,7 @@ class Transcript:
     # --- requests
 
     def _requests(self) -> Iterator[str]:
-        """Control requests sent since the last command, one line each."""
+        """Return the control requests sent since the last command, one line each."""
         sent = self.cluster.sent
         fresh, self._printed = sent[self._printed :], len(sent)
         for broker_id, request in fresh:
