@@ -118,9 +118,7 @@ class Transcript:
         self.cluster.host.advance(int(delay_ms))
 
     def do_fail_dir(self, broker_id: str, *partitions: str) -> None:
-        """Fail the log directory with the given partitions, and let the broker announce the
-        failure.
-        """
+        """Fail the log directory with the given partitions, and have the broker announce it."""
         self.cluster.brokers[int(broker_id)].failed |= {_partition(p) for p in partitions}
         run_now(self.cluster.zk.admin.propagate_log_dir_event(int(broker_id)))
         self.cluster.settle()
