@@ -64,7 +64,7 @@ _KINDS = (
     (0.22, "broken records"),
     (1, "requests"),
 )
-"""Targets of inputs by the upper bound of their cumulative share."""
+"""Kinds of inputs, each after the upper bound of its cumulative share."""
 
 
 class Outcome(NamedTuple):
@@ -280,7 +280,7 @@ def run(count: int, seed: int, idle: int) -> Outcome:
 
 
 def _drawn_kind(draw: random.Random) -> str:
-    """Return the target of the next input and whether the input contains records."""
+    """Return the kind of the next input, as in ``_KINDS``."""
     share = draw.random()
     return next(kind for most, kind in _KINDS if share < most)
 
