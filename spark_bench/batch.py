@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import functools
+import signal
+import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -129,9 +131,10 @@ def _run_rest(
                 try:
                     for outcome in opened.run(SuiteWork(plan), specs):
                         spec = by_id.pop(outcome.row["run_id"])
-                        batch.add(outcome.row, outcome.histograms)
-                        if store is not None:
-                            store.add(outcome)
+                        with _signals_deferred():
+                            batch.add(outcome.row, outcome.histograms)
+                            if store is not None:
+                                store.add(outcome)
                         model.observe(spec, outcome.wall_ms)
                         meter.ended(spec)
                 except (KeyboardInterrupt, SystemExit) as cause:
@@ -141,7 +144,8 @@ def _run_rest(
             ended = cause
         finally:
             if store is not None:
-                store.flush()
+                with _signals_deferred():
+                    store.flush()
     batch.setup_s = started - opened_at
     if store is not None and ended is None:
         store.finish()
@@ -150,3 +154,28 @@ def _run_rest(
     if ended is not None:
         raise BatchEnded(batch, ended)
     return batch
+
+
+@contextmanager
+def _signals_deferred() -> Iterator[None]:
+    """Deliver SIGINT and SIGTERM after the block, so that a run is counted and stored, or neither.
+
+    Python handles signals in the main thread only.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    received: list[int] = []
+    handlers: dict[int, Any] = {}
+    for deferred in (signal.SIGINT, signal.SIGTERM):
+        handler = signal.getsignal(deferred)
+        if handler is not None:  # a handler installed by C code could not be restored
+            handlers[deferred] = handler
+            signal.signal(deferred, lambda number, _frame: received.append(number))
+    try:
+        yield
+    finally:
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
+        for number in received:
+            signal.raise_signal(number)

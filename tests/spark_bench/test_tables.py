@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import signal
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,7 @@ from fakekafka.spark_bench.planning.plan import RunSpec
 from fakekafka.spark_bench.reports.results import BatchResult
 from fakekafka.spark_bench.tables.reader import BatchTables
 from fakekafka.spark_bench.tables.schema import COLUMNS
+from fakekafka.spark_bench.tables.store import BatchStore
 from fakekafka.tests.spark_bench.suites_for_tests import SMALL, TROUBLE, written
 
 TABLES = ("runs", "hist", "series", "samples")
@@ -134,6 +136,33 @@ def test_a_batch_that_is_ended_can_be_read_and_resumed(
     assert run_on(third, out=out, resume=True).runs == 6
     assert third.ran == []
     assert rows_of(out) == rows_of(whole)
+
+
+@pytest.mark.parametrize("at", ["counted", "stored"])
+def test_ctrl_c_leaves_no_run_counted_but_not_stored(
+    at: str, run_on: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A signal between the count of a run and its row in the tables is delivered after both."""
+    owner, name = {"counted": (BatchResult, "add"), "stored": (BatchStore, "add")}[at]
+    real = getattr(owner, name)
+    calls: list[int] = []
+
+    def interrupted(*args: Any) -> None:
+        calls.append(1)
+        if len(calls) == 3:
+            signal.raise_signal(signal.SIGINT)
+        real(*args)
+
+    monkeypatch.setattr(owner, name, interrupted)
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        with pytest.raises(BatchEnded, match="ended after 3 of 6 runs") as ended:
+            run_on(Backwards(), out=tmp_path / "out")
+        assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert isinstance(ended.value.cause, KeyboardInterrupt)
+    assert len(rows_of(tmp_path / "out")["runs"]) == 3
 
 
 class Asked(Backwards):
