@@ -22,6 +22,7 @@ from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 from typing import NamedTuple
 
+from .declaring.native import checks_arguments
 from .releases.release import Release
 
 
@@ -71,6 +72,7 @@ def _told(kafka_version: str) -> dict[int, VersionRange]:
     return ranges
 
 
+@checks_arguments
 def release_ranges(kafka_version: str) -> dict[int, VersionRange]:
     """Return the versions that the emulated release advertises, by API key in ascending order.
 
@@ -86,6 +88,7 @@ def release_ranges(kafka_version: str) -> dict[int, VersionRange]:
     return ranges
 
 
+@checks_arguments
 def offered_ranges(
     kafka_version: str, implemented: Mapping[int, VersionRange]
 ) -> dict[int, VersionRange]:

@@ -14,6 +14,7 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
 
+from .declaring.native import checks_arguments
 from .errors import UsageError, did_you_mean
 from .release_configs import ConfigException, ReleaseConfig, declared
 from .values import frozen
@@ -206,6 +207,7 @@ NAMES = tuple(sorted(_BROKER_NAMES | _TOPIC_NAMES))
 
 
 @functools.cache
+@checks_arguments
 def definitions(kafka_version: str) -> Mapping[str, ConfigDefinition]:
     """Return all honoured configurations by name, as an emulated release declares them.
 
@@ -231,6 +233,7 @@ def definitions(kafka_version: str) -> Mapping[str, ConfigDefinition]:
     return MappingProxyType(result)
 
 
+@checks_arguments
 def definition(name: str, kafka_version: str = DEFAULT_KAFKA_VERSION) -> ConfigDefinition:
     """Return the definition of a configuration.
 

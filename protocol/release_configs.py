@@ -21,6 +21,7 @@ from collections.abc import Container, Mapping
 from functools import cache
 from typing import Any
 
+from .declaring.native import checks_arguments
 from .releases.release import Release
 from .values import frozen
 
@@ -291,6 +292,7 @@ def _read(cells: Cells) -> ReleaseConfig:
 
 
 @cache
+@checks_arguments
 def release_configs(kafka_version: str) -> ReleaseConfigs:
     """Return all configurations that an emulated release declares, read only once.
 

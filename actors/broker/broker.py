@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from ...protocol.awaiting import Cancelled, Pending
 from ...protocol.control import ControlledShutdownRequest
+from ...protocol.declaring.native import checks_arguments
 from ...protocol.errors import ErrorCode, FakeKafkaError, KafkaError, UsageError
 from ...protocol.host import sleep
 from ...protocol.names import broker_name, fetcher_name
@@ -447,6 +448,7 @@ class Broker(Node):
 
     # -- disks ---------------------------------------------------------------------------------
 
+    @checks_arguments
     def fail_log_dir(self, index: int) -> bool:
         """Fail a log directory; return whether that ends the process.
 

@@ -22,6 +22,7 @@ from ...protocol.data import (
     ProduceRequest,
     ProduceResponse,
 )
+from ...protocol.declaring.native import checks_arguments
 from ...protocol.errors import ErrorCode, UsageError
 from ...protocol.names import broker_name
 from ...protocol.values import TopicPartition, frozen
@@ -84,6 +85,7 @@ class ProducerSettings:
         check_numbers(self, _LEAST)
 
 
+@checks_arguments
 def _check_record(value: object, key: object) -> None:
     """Raise ``UsageError`` unless value and key are bytes or None."""
     for part in (value, key):
@@ -134,6 +136,7 @@ class SimulatedProducer(SimulatedClient):
         new epoch; initially None. If it was stored in the old epoch, it may be stored twice, as in
         Kafka."""
 
+    @checks_arguments
     def produce(
         self,
         topic_partition: tuple[str, int],

@@ -1,9 +1,11 @@
-"""Hints about classes to the compiler mypyc, without an effect in interpreted code."""
+"""Hints to the compiler mypyc, without an effect in interpreted code."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
+
+Function = TypeVar("Function", bound=Callable[..., object])
 
 if TYPE_CHECKING:
     from mypy_extensions import mypyc_attr as mypyc_attr
@@ -11,6 +13,15 @@ else:
 
     def mypyc_attr(**_said: bool) -> Callable[[type], type]:
         return lambda cls: cls
+
+
+def checks_arguments(function: Function) -> Function:
+    """Mark a function that checks the types of its arguments itself.
+
+    Its ``UsageError`` says what would be right. Compiled code would raise ``TypeError`` before it,
+    so the compiler gets the function with arguments of any type (``building/compiler_source.py``).
+    """
+    return function
 
 
 class WeaklyReferable:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from functools import cache
 from typing import TypeVar
 
+from ..declaring.native import checks_arguments
 from ..errors import UsageError
 
 T = TypeVar("T")
@@ -57,6 +58,7 @@ class Release:
 
     __slots__ = ("_number", "exactly", "name")
 
+    @checks_arguments
     def __init__(self, kafka_version: str) -> None:
         """Raise ``UsageError`` if the version is not emulated."""
         name = _OTHER_NAMES.get(kafka_version, kafka_version)

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
+from ...protocol.declaring.native import checks_arguments
 from ...protocol.errors import UsageError
 
 if TYPE_CHECKING:
@@ -65,6 +66,7 @@ _SELECTORS: dict[str, type[LeaderSelector | RackAwareReplicaSelector]] = {
 }
 
 
+@checks_arguments
 def replica_selector(class_name: str | None) -> ReplicaSelector | None:
     """Return the selector of ``replica.selector.class``; None if it is not set.
 

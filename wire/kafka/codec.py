@@ -17,6 +17,7 @@ from struct import Struct
 from typing import Any
 
 from ...protocol.api_versions import API_NAMES, VersionRange, offered_ranges
+from ...protocol.declaring.native import checks_arguments
 from ...protocol.errors import ClientError, ErrorCode
 from ...protocol.values import message
 from ...protocol.versions import behaviour
@@ -59,6 +60,7 @@ def _offered_ranges(kafka_version: str) -> dict[int, VersionRange]:
 class Codec:
     """Decodes requests and encodes responses for one listener of one broker."""
 
+    @checks_arguments
     def __init__(
         self,
         kafka_version: str,
