@@ -99,7 +99,7 @@ def test_a_wait_is_measured_by_the_clock_of_its_machine(
 
 
 @pytest.mark.parametrize("is_pending", [False, True], ids=["asked later", "pending"])
-def test_requests_end_by_the_clock_of_who_asks(
+def test_requests_time_out_by_the_clock_of_the_sender(
     runtime: Runtime, settle: Settle, is_pending: bool
 ) -> None:
     """A request times out by the sender's clock, not the receiver's."""
@@ -117,7 +117,7 @@ def test_requests_end_by_the_clock_of_who_asks(
     assert [type(outcome) for outcome in peer.outcomes] == [RequestTimeout]
 
 
-def test_both_clocks_of_a_node_go_by_the_rate(runtime: Runtime, settle: Settle) -> None:
+def test_both_clocks_of_a_node_follow_the_rate(runtime: Runtime, settle: Settle) -> None:
     """A node's clocks follow its rate without a jump; other processes are not affected."""
     peer, other = spawn(runtime, "a"), spawn(runtime, "b")
     before = runtime.now_ms(), runtime.wall_ms()
@@ -134,7 +134,7 @@ def test_both_clocks_of_a_node_go_by_the_rate(runtime: Runtime, settle: Settle) 
     assert abs(other.now_ms() - runtime.now_ms()) < 100
 
 
-def test_what_comes_from_elsewhere_keeps_its_time() -> None:
+def test_network_events_ignore_the_clock_rate_of_the_machine() -> None:
     """A connection's end arrives by network time, whatever the machine's clock rate."""
     runtime = VirtualRuntime(1)
     runtime.network.set_latency(Constant(100))
@@ -157,7 +157,7 @@ def test_messages_take_as_long_as_before() -> None:
     assert other.seen_us == [5_000, 10_000]
 
 
-def test_a_request_ends_exactly_when_its_patience_does() -> None:
+def test_a_request_ends_exactly_at_its_timeout() -> None:
     """A request's timeout is exact although its clock's rate changes twice."""
     runtime = VirtualRuntime(1)
     peer = spawn(runtime, "a")
@@ -172,7 +172,7 @@ def test_a_request_ends_exactly_when_its_patience_does() -> None:
     assert peer.seen_us == [5_500_000, 7_500_000]
 
 
-def test_a_shared_timer_goes_by_the_rate() -> None:
+def test_a_shared_timer_follows_the_clock_rate() -> None:
     """A shared timer, such as that of delayed operations, follows the clock rate."""
     runtime = VirtualRuntime(1)
     peer = spawn(runtime, "a")
@@ -199,7 +199,7 @@ RATES = st.integers(100_000, 10_000_000)
 
 @given(st.integers(0, 10**7), st.lists(st.tuples(RATES, st.integers(0, 10**6)), max_size=8), RATES)
 @settings(max_examples=examples(100))
-def test_a_timer_fires_when_its_clock_has_gone_on_by_its_delay(
+def test_a_timer_fires_when_its_clock_has_advanced_by_the_delay(
     delay_us: int, changes: list[tuple[int, int]], last_ppm: int
 ) -> None:
     """A clock never jumps at a change of rate, and a timer fires neither early nor much late."""
@@ -236,7 +236,7 @@ def test_a_wait_is_never_cut_short(before_ppm: int, after_ppm: int, span_us: int
     assert rescaled(lasts_us, before_ppm, after_ppm) * after_ppm >= lasts_us * before_ppm
 
 
-def test_what_waits_for_a_client_over_tcp_goes_by_no_machine_of_the_cluster(
+def test_a_delay_for_a_tcp_client_follows_no_machines_clock_rate(
     runtime: Runtime, settle: Settle
 ) -> None:
     """A delay for a TCP client, as of an injection, follows no machine's clock rate."""

@@ -115,7 +115,7 @@ class Table:
         return await self._node.ask("other", AddRequest(request.number, 100), 1000)
 
 
-def test_functions_of_other_objects_handle_what_is_registered(
+def test_registered_functions_take_precedence_over_methods(
     runtime: Runtime, settle: Settle
 ) -> None:
     """Registered functions take precedence over methods; a coroutine's result is the reply."""
@@ -136,7 +136,7 @@ def test_handler_names_follow_the_message_types() -> None:
     assert handler_name(AddRequest) == "on_add_request"
 
 
-def test_a_request_is_answered_with_what_the_handler_returns(
+def test_the_reply_to_a_request_is_the_value_that_its_handler_returns(
     runtime: Runtime, settle: Settle
 ) -> None:
     _, client = _spawn(runtime)
@@ -174,7 +174,9 @@ def test_a_node_that_takes_one_event_at_a_time_finishes_it_first(
     assert client.outcomes == [1, 2]
 
 
-def test_a_refusal_reaches_the_asker_and_is_no_failure(runtime: Runtime, settle: Settle) -> None:
+def test_a_refusal_reaches_the_requester_and_is_no_failure(
+    runtime: Runtime, settle: Settle
+) -> None:
     _, client = _spawn(runtime)
     _ask(runtime, client, RefusedRequest(1))
     settle(lambda: client.outcomes)
@@ -210,7 +212,7 @@ def test_in_virtual_time_a_request_waits_to_the_very_end_and_no_longer() -> None
     assert ends_us == [8_000, 20_000, 22_000, 38_000]
 
 
-def test_asking_a_node_that_is_not_there_is_refused(runtime: Runtime, settle: Settle) -> None:
+def test_a_request_to_a_missing_node_is_refused(runtime: Runtime, settle: Settle) -> None:
     client = runtime.spawn(Client, "client", runtime.process("client"))
     runtime.run_in(client.process, lambda: client.go("nobody", AddRequest(1, 1)))
     settle(lambda: client.outcomes)
@@ -226,7 +228,7 @@ def test_requests_to_a_killed_process_fail_at_once(runtime: Runtime, settle: Set
     assert isinstance(client.outcomes[0], Disconnected)
 
 
-def test_a_process_that_loses_power_leaves_its_askers_waiting(
+def test_requests_to_a_process_that_lost_power_stay_unanswered(
     runtime: Runtime, settle: Settle
 ) -> None:
     server, client = _spawn(runtime)
@@ -280,7 +282,7 @@ def test_a_paused_process_handles_everything_after_it_resumes(
     assert client.outcomes == [2, 4]
 
 
-def test_what_a_paused_process_had_not_handled_dies_with_it(
+def test_unhandled_messages_of_a_paused_process_die_with_it(
     runtime: Runtime, settle: Settle
 ) -> None:
     """Messages not handled before a paused process died are not delivered to its successor."""
@@ -310,7 +312,7 @@ def test_timers_fire_in_order_and_die_with_their_node(runtime: Runtime, settle: 
     assert fired == ["early", "late"]
 
 
-def test_a_message_nobody_handles_is_reported(runtime: Runtime, settle: Settle) -> None:
+def test_a_message_without_a_handler_is_reported(runtime: Runtime, settle: Settle) -> None:
     _server, client = _spawn(runtime)
     _ask(runtime, client, RelayRequest(1))
     settle(lambda: client.outcomes)

@@ -82,7 +82,7 @@ def led_to(events: list[Event], text: str) -> list[Event]:
     return chain
 
 
-def test_each_request_follows_from_its_own_asking(
+def test_each_timeout_is_caused_by_the_sending_of_its_own_request(
     runtime: Runtime, recorder: LockedRecorder, asker: Asker, settle: Settle
 ) -> None:
     """Requests that one timer times out are each caused by their own sending."""
@@ -102,7 +102,7 @@ def test_each_request_follows_from_its_own_asking(
     assert not [event for event in events if event.type == "Port._expire"]
 
 
-def test_a_wait_for_who_is_paused_follows_from_the_pause(
+def test_a_wait_for_a_paused_process_is_caused_by_the_pause(
     runtime: Runtime, recorder: LockedRecorder, asker: Asker, settle: Settle
 ) -> None:
     server = runtime.process("server")
@@ -121,7 +121,7 @@ def test_a_wait_for_who_is_paused_follows_from_the_pause(
     assert fault.why == "paused"
 
 
-def test_a_timer_of_many_is_an_event_only_if_it_serves_nobody(
+def test_a_shared_timer_is_an_event_only_if_it_serves_no_callback_that_is_one(
     runtime: Runtime, recorder: LockedRecorder, asker: Asker, settle: Settle
 ) -> None:
     """A shared timer is recorded only if it served no callback that is an event itself."""
@@ -142,7 +142,7 @@ def test_a_timer_of_many_is_an_event_only_if_it_serves_nobody(
     assert len(fires) == 2
 
 
-def test_words_of_a_wait() -> None:
+def test_a_wait_is_described_in_words() -> None:
     """Peers with the same state are listed together in the text of a wait."""
     paused, off = Silence.PAUSED, Silence.OFF
     told: dict[str, list[tuple[str, Silence | None]]] = {
@@ -159,7 +159,7 @@ def test_words_of_a_wait() -> None:
         assert words_of_wait(20_000, peers) == text
 
 
-def test_what_disturbed_a_link() -> None:
+def test_a_wait_is_blamed_on_the_rule_that_disturbed_the_link() -> None:
     """A link's own rule, in either direction, is blamed before one of all links, if bad enough."""
     known = PastRules()
 

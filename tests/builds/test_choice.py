@@ -44,7 +44,7 @@ def test_a_stale_build_is_used_in_no_part(package: Path) -> None:
         builds.choose(package, "compiled")
 
 
-def test_a_source_that_was_looked_at_is_looked_at_again_when_it_changes(package: Path) -> None:
+def test_a_source_is_compared_again_when_its_size_or_time_changes(package: Path) -> None:
     """Whether by its size or by its time alone; another time of the same source does no harm."""
     assert builds.choose(package, "compiled")[1] == ["fakekafka.log"]
     assert (package / "compiled" / builds.SEEN).exists()
@@ -57,7 +57,7 @@ def test_a_source_that_was_looked_at_is_looked_at_again_when_it_changes(package:
     assert builds.choose(package, "compiled")[1] == ["fakekafka.log"]
 
 
-def test_a_file_that_is_gone_makes_a_build_stale(package: Path) -> None:
+def test_a_deleted_source_makes_a_build_stale(package: Path) -> None:
     """Its module would be found in the build alone."""
     (package / "log.py").unlink()
     assert builds.choose(package, "")[1] == []

@@ -115,7 +115,7 @@ def test_a_message_with_inherited_fields_is_refused() -> None:
         with_native_messages(MESSAGES + "@message\nclass Space(Point):\n    z: int\n")
 
 
-def test_a_request_says_what_answers_it() -> None:
+def test_a_request_keeps_the_base_that_names_its_response() -> None:
     """Its base has no fields, and stays."""
     asked = '@message\nclass Ask(Request["Answer"]):\n    z: int\n'
     text = with_native_messages(MESSAGES + asked)
@@ -123,7 +123,7 @@ def test_a_request_says_what_answers_it() -> None:
     assert "def __init__(self, z: int)" in text
 
 
-def test_a_module_without_messages_is_as_it_was() -> None:
+def test_a_module_without_messages_is_unchanged() -> None:
     text = "class Plain:\n    x: int = 1\n"
     assert with_native_messages(text) == text
 
@@ -157,7 +157,7 @@ FUTURE = "from __future__ import annotations"
         ("def f() -> None:\n    global LATER\n    LATER = 2\nLATER = 1",) * 2,
     ],
 )
-def test_what_is_written_once_in_capitals_is_final(written: str, given: str) -> None:
+def test_constants_assigned_once_become_final(written: str, given: str) -> None:
     """The compiler would look it up by its name, as it may have changed."""
     rest = "\n}" if written.endswith("{") else ""
     text = f"{FUTURE}\n{written}{rest}"
@@ -206,7 +206,7 @@ async def end(work: Any, told: list[str]) -> None:
 
 
 @pytest.mark.parametrize("is_given", [False, True])
-def test_what_awaits_in_a_finally_is_written_out(is_given: bool) -> None:
+def test_a_finally_that_awaits_is_rewritten(is_given: bool) -> None:
     """Compiled it would raise the first error for ever. Both ways do the same."""
     text = with_awaits_after_errors(ENDING) if is_given else ENDING
     assert ("finally:" in text) is not is_given

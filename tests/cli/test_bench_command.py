@@ -36,7 +36,7 @@ def test_list_names_the_suites(capsys: pytest.CaptureFixture[str]) -> None:
         assert " ".join(about.split()) in " ".join(output.split())
 
 
-def test_list_is_a_line_for_each_suite_where_a_program_reads_it(
+def test_list_prints_one_line_per_suite_if_the_output_is_no_terminal(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     assert bench("list") == 0
@@ -50,7 +50,7 @@ def test_list_as_json_is_an_object_of_names(capsys: pytest.CaptureFixture[str]) 
     assert found == {name: load_suite(find_source(name)).about for name in SUITES}
 
 
-def test_show_tells_parameters_matrix_and_measures(capsys: pytest.CaptureFixture[str]) -> None:
+def test_show_prints_parameters_matrix_and_measures(capsys: pytest.CaptureFixture[str]) -> None:
     assert bench("show", "failover") == 0
     output = capsys.readouterr().out
     assert "varies session_timeout_ms = 18000, 6000" in output
@@ -121,7 +121,7 @@ def test_broken_runs_are_in_the_json(capsys: pytest.CaptureFixture[str], tmp_pat
     assert broken["reproduce"].startswith(f"fakekafka bench run {suite} --seed 8 --runs 1")
 
 
-def test_a_version_that_looks_like_a_number_stays_what_was_written(
+def test_a_version_that_looks_like_a_number_is_parsed_as_text(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     """``kafka_version=0.10`` is parsed as a version, not as a number."""
@@ -140,7 +140,7 @@ def test_a_broken_promise_gives_status_1_and_the_command_that_repeats_it(
     assert f"fakekafka bench run {suite} --seed 8 --runs 1 --no-matrix" in output
 
 
-def test_any_file_is_a_suite_and_what_it_varies_can_be_chosen(
+def test_any_file_can_be_a_suite_and_options_choose_its_matrix(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     """Each configuration of a matrix has a table, and values are parsed as the parameter's type."""

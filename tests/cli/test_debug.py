@@ -114,7 +114,7 @@ def test_ctrl_c_stops_a_run_and_not_the_dialogue(trace: Path, kind: str) -> None
         assert said(debugger, "continue")[0] == "stopped: the run has ended"
 
 
-def test_mistakes_are_told_and_change_nothing(trace: Path) -> None:
+def test_a_wrong_command_prints_an_error_and_changes_nothing(trace: Path) -> None:
     """The error for a wrong command suggests a correct one, and the position stays."""
     with Debugger.of_trace(trace) as debugger:
         told = said(
@@ -180,7 +180,7 @@ def test_scenarios_are_known_by_name(
     assert capsys.readouterr().out.startswith("name = ")
 
 
-def test_what_is_opened(trace: Path, tmp_path: Path) -> None:
+def test_a_trace_is_recognized_by_its_name_or_first_bytes(trace: Path, tmp_path: Path) -> None:
     """A trace is recognized by its name or first bytes, and takes no seed."""
     (tmp_path / "copy").write_bytes(trace.read_bytes())
     assert is_trace(str(tmp_path / "copy"))

@@ -195,7 +195,7 @@ def in_a_process(*command: str, hash_seed: str) -> subprocess.CompletedProcess[s
     )
 
 
-def test_a_mistake_is_found_made_short_and_told(
+def test_a_mistake_is_found_shortened_and_reported(
     capsys: pytest.CaptureFixture[str], folder: Path
 ) -> None:
     """A find is reported with the fault it needs, the command that repeats it, and a page."""
@@ -222,7 +222,7 @@ def test_a_mistake_is_found_made_short_and_told(
     assert "the test fails: assert len(found)" in capsys.readouterr().out
 
 
-def test_a_version_that_keeps_its_word_passes(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_correct_version_passes(capsys: pytest.CaptureFixture[str]) -> None:
     assert explore("test_explored_suite.py::test_counted[careful]", *QUICK, "12") == 0
     assert "the test passes in every run" in capsys.readouterr().out
 
@@ -235,7 +235,7 @@ def test_an_async_test_of_a_class_is_explored(capsys: pytest.CaptureFixture[str]
     assert "kill_program test" not in told
 
 
-def test_a_client_that_gives_up_is_started_again_and_a_bug_is_told(
+def test_a_program_that_fails_with_an_os_error_is_restarted_and_other_errors_fail_the_test(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     """A program that fails with an OSError is restarted; any other error fails the test."""
@@ -257,7 +257,7 @@ def test_a_client_that_a_failed_program_left_open_is_no_failure() -> None:
     assert "failing has failed (OSError)" in done.stdout
 
 
-def test_steps_that_do_not_apply_are_told(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_replay_marks_steps_that_do_not_apply(capsys: pytest.CaptureFixture[str]) -> None:
     """A replay lists each step with its time, and marks steps that do not apply."""
     steps = "wait 100; kill_program nothing; kill_program counter; resume_program counter"
     assert explore("replay", FORGETFUL, "--steps", steps, "--seed", "3") == 0
@@ -351,7 +351,7 @@ FILE = "test_explored_suite.py"
         (["replay", FORGETFUL, "--steps", "explode 2"], "no step is called 'explode'"),
     ],
 )
-def test_what_cannot_be_explored_is_told(
+def test_a_test_that_cannot_be_explored_is_refused(
     arguments: list[str], told: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """What cannot be explored is refused with status 2 before any run."""
@@ -359,7 +359,7 @@ def test_what_cannot_be_explored_is_told(
     assert told in capsys.readouterr().err
 
 
-def test_a_file_that_cannot_be_imported_is_told(
+def test_a_file_that_cannot_be_imported_is_refused(
     capsys: pytest.CaptureFixture[str], folder: Path
 ) -> None:
     """A file that cannot be imported is refused with pytest's own message."""
@@ -380,7 +380,7 @@ def test_a_test_that_never_ends_is_ended(
     assert "the test has not ended within 0.2 real s" in capsys.readouterr().err
 
 
-def test_an_exploration_goes_on_where_it_was_left(folder: Path) -> None:
+def test_a_resumed_exploration_has_the_results_of_an_uninterrupted_one(folder: Path) -> None:
     """A resumed exploration has the same results as one in one go."""
     explore(FORGETFUL, *QUICK, "4", "--out", "parts", "--no-shrink")
     assert explore(FORGETFUL, *QUICK, "8", "--out", "parts", "--no-shrink", "--resume") == 1
@@ -389,7 +389,7 @@ def test_an_exploration_goes_on_where_it_was_left(folder: Path) -> None:
     assert parts == whole
 
 
-def test_a_find_fails_as_a_test_that_is_pasted(folder: Path) -> None:
+def test_a_find_pasted_as_a_test_fails(folder: Path) -> None:
     """The test written for a find, pasted into the suite, fails with the find's error."""
     assert explore(FORGETFUL, *QUICK, "12", "--out", "out") == 1
     (found,) = (folder / "out" / "finds").glob("*.py")
@@ -432,7 +432,7 @@ def test_engines_find_the_same(folder: Path) -> None:
 
 
 @pytest.mark.slow
-def test_ctrl_c_ends_with_what_is_known(folder: Path) -> None:
+def test_ctrl_c_ends_an_exploration_with_the_finds_so_far(folder: Path) -> None:
     """Ctrl-C ends an exploration with status 130, and the finds so far are printed and written."""
     words = ["explore", FORGETFUL, "--runs", "5000", "--engine", "process", "--out", "out"]
     program = [sys.executable, "-m", "fakekafka.cli.main", *words]

@@ -23,7 +23,7 @@ def explore(*arguments: str) -> object:
 
 
 @pytest.mark.slow
-def test_an_exploration_tells_runs_and_what_it_reached(
+def test_an_exploration_reports_its_runs_and_coverage(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     """Without a broken promise the status is 0, and the report lists what was never reached."""
@@ -45,7 +45,7 @@ def test_an_exploration_tells_runs_and_what_it_reached(
 
 
 @pytest.mark.slow
-def test_an_exploration_goes_on_where_it_was_left(
+def test_a_resumed_exploration_has_the_results_of_an_uninterrupted_one(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     """A resumed exploration, even after a truncated line, has the same results as one in one go."""
@@ -97,7 +97,7 @@ def test_a_directory_keeps_one_exploration(
     assert "has another exploration" in capsys.readouterr().err
 
 
-def test_a_budget_ends_it(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_budget_ends_an_exploration(capsys: pytest.CaptureFixture[str]) -> None:
     """A budget ends an exploration after the run that exhausts it."""
     assert explore("--runs", "500", "--budget", "0.1s", "--engine", "serial") == 0
     assert re.search(r"^\d of 500 runs", capsys.readouterr().out)
@@ -116,7 +116,9 @@ def test_a_history_that_was_kept_is_run_again(
     assert trace.stat().st_size > 1000
 
 
-def test_steps_are_run_and_told(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_replay_prints_each_step_and_marks_impossible_ones(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     """A replay marks steps that are not possible, and has status 0 if every promise was kept."""
     assert explore("replay", "--seed", "1", "--steps", "kill 1; kill 1; wait 5") == 0
     told = capsys.readouterr().out
@@ -125,7 +127,7 @@ def test_steps_are_run_and_told(capsys: pytest.CaptureFixture[str]) -> None:
     assert "every promise was kept" in told
 
 
-def test_the_promises_are_told(capsys: pytest.CaptureFixture[str]) -> None:
+def test_explore_promises_lists_every_promise(capsys: pytest.CaptureFixture[str]) -> None:
     """``explore promises`` lists every promise with its meaning."""
     assert explore("promises") == 0
     told = capsys.readouterr().out
@@ -134,7 +136,7 @@ def test_the_promises_are_told(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 @pytest.mark.slow
-def test_what_an_old_release_breaks_is_found_made_short_and_written(
+def test_a_known_defect_of_an_old_release_is_found_shortened_and_written(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     """A find is written as history and trace; a known defect of Kafka gives status 0."""
@@ -168,7 +170,7 @@ def test_engines_find_the_same(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_ctrl_c_ends_with_what_is_known(tmp_path: Path) -> None:
+def test_ctrl_c_ends_an_exploration_with_the_report_so_far(tmp_path: Path) -> None:
     """Ctrl-C ends an exploration with status 130, and the report so far is written."""
     out = tmp_path / "out"
     command = ["explore", "--runs", "3000", "--engine", "process", "--out", str(out)]

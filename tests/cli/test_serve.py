@@ -59,7 +59,7 @@ def order(facts: dict[str, Any], path: str, **body: Any) -> Any:
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_it_says_where_it_is_serves_and_ends_cleanly(
+def test_a_server_writes_its_ready_file_serves_and_ends_cleanly(
     number: signal.Signals, tmp_path: Path
 ) -> None:
     """The ready file exists while the cluster serves; a signal ends it with status 0."""
@@ -240,7 +240,7 @@ def test_a_port_in_use_is_named(capsys: pytest.CaptureFixture[str]) -> None:
         assert port in refused("--brokers", "1", "--control-port", port, capsys=capsys)
 
 
-def test_listeners_ports_zookeeper_and_trace_are_where_they_were_asked_for(tmp_path: Path) -> None:
+def test_options_set_listeners_ports_zookeeper_and_trace(tmp_path: Path) -> None:
     """Ports, listeners, users, the ZooKeeper port and the trace are used as given."""
     first, second, third, zookeeper = free_ports(4)
     path, trace = tmp_path / "ready.json", tmp_path / "run.fktrace"
@@ -263,7 +263,7 @@ def test_listeners_ports_zookeeper_and_trace_are_where_they_were_asked_for(tmp_p
     assert trace.stat().st_size > 0
 
 
-def test_what_happens_stands_on_standard_error(tmp_path: Path) -> None:
+def test_events_of_the_cluster_are_logged_on_standard_error(tmp_path: Path) -> None:
     """The log on standard error has JSON lines for an auto-created topic, a refusal, a killed
     broker, the election, a fault's begin and end, and a new group.
     """
@@ -345,7 +345,7 @@ def test_the_memory_of_records_is_bounded_and_the_log_says_so(tmp_path: Path) ->
 
 
 @pytest.mark.slow
-def test_two_at_once_have_nothing_in_common(tmp_path: Path) -> None:
+def test_two_servers_at_once_share_nothing(tmp_path: Path) -> None:
     """Two served clusters have ports and topics of their own."""
     paths = [tmp_path / "a.json", tmp_path / "b.json"]
     with contextlib.ExitStack() as stack:
@@ -361,7 +361,7 @@ def test_two_at_once_have_nothing_in_common(tmp_path: Path) -> None:
         assert [process.wait(WAIT_S) for process, _ in found] == [0, 0]
 
 
-def test_it_ends_when_the_process_that_started_it_was_killed(tmp_path: Path) -> None:
+def test_a_server_ends_when_its_parent_process_was_killed(tmp_path: Path) -> None:
     """With ``--exit-with-parent`` the server ends even after its parent died of ``kill -9``."""
     path = tmp_path / "ready.json"
     command = [*SERVE, "--ready-file", str(path), "--brokers", "1", "--exit-with-parent"]

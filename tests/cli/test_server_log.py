@@ -45,7 +45,7 @@ def written(cluster: Cluster, *events: dict[str, Any], least: str = "info") -> l
     return [line[24:] for line in stream.getvalue().splitlines()]
 
 
-def test_what_clients_chose_cannot_forge_a_line(cluster: Cluster) -> None:
+def test_a_name_chosen_by_a_client_cannot_forge_a_line(cluster: Cluster) -> None:
     """A line break in a client's name is escaped."""
     topic = {"type": "topic", "topic": "a\n\x1b[2J", "change": "deleted"}
     refused, deleted = written(cluster, REFUSED, topic)
@@ -123,7 +123,7 @@ def test_a_terminal_gets_colours_and_a_pipe_does_not(cluster: Cluster) -> None:
         assert ("\x1b[" in stream.getvalue()) == has_colours
 
 
-def test_a_reader_that_is_gone_ends_the_log_alone(cluster: Cluster) -> None:
+def test_a_closed_pipe_ends_only_the_log(cluster: Cluster) -> None:
     class Closed(io.StringIO):
         def write(self, text: str) -> int:
             raise BrokenPipeError(text)

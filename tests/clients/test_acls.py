@@ -139,7 +139,7 @@ def test_a_user_sees_the_topics_that_it_may_describe(cluster: Cluster) -> None:
     assert {"orders", "secret"} <= set(root.topics)
 
 
-def test_who_may_not_alter_the_cluster_may_not_give_rights(cluster: Cluster) -> None:
+def test_a_user_without_alter_on_the_cluster_cannot_change_acls(cluster: Cluster) -> None:
     """CLUSTER_AUTHORIZATION_FAILED, for making and deleting. (confluent-kafka drops the error of
     finding.)"""
     admin = AdminClient(config_of(cluster, "alice"))

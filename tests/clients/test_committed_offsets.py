@@ -91,7 +91,7 @@ def produced(cluster: Cluster, topic: str) -> list[str | None]:
     return told
 
 
-def test_a_topic_comes_into_being_by_being_produced_to() -> None:
+def test_producing_to_a_missing_topic_creates_it() -> None:
     """With the broker's own counts of partitions and replicas."""
     config = {"num.partitions": 3, "default.replication.factor": 2}
     with Cluster(3, config=config) as cluster:
@@ -102,7 +102,7 @@ def test_a_topic_comes_into_being_by_being_produced_to() -> None:
         assert cluster.failures == []
 
 
-def test_no_topic_comes_into_being_where_that_is_forbidden() -> None:
+def test_no_topic_is_created_if_auto_creation_is_disabled() -> None:
     with Cluster(1, config={"auto.create.topics.enable": "false"}) as cluster:
         (error,) = produced(cluster, "fresh")
         assert error in ("_UNKNOWN_TOPIC", "UNKNOWN_TOPIC_OR_PART")

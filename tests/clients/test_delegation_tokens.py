@@ -138,7 +138,7 @@ def test_a_renewer_may_let_a_token_live_longer_or_end(cluster: Cluster) -> None:
     asyncio.run(test())
 
 
-def test_who_is_not_known_gets_no_token(cluster: Cluster) -> None:
+def test_an_anonymous_client_gets_no_token(cluster: Cluster) -> None:
     """Nor does one who names a renewer that is no user."""
 
     async def test() -> None:

@@ -74,7 +74,9 @@ def test_an_offset_committed_to_zookeeper_is_fetched_from_there(connection: sock
     assert ask_offset(connection, 0, version=1) is None
 
 
-def test_what_cannot_be_kept_is_refused(connection: socket.socket) -> None:
+def test_commits_to_unknown_partitions_or_with_long_metadata_are_refused(
+    connection: socket.socket,
+) -> None:
     assert commit(connection, 9, 1) == UNKNOWN_TOPIC_OR_PARTITION
     assert commit(connection, 1, 1, "too long") == OFFSET_METADATA_TOO_LARGE
     assert fetch(connection, 9) == (-1, UNKNOWN_TOPIC_OR_PARTITION)

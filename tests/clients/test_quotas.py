@@ -63,7 +63,7 @@ def test_a_producer_beyond_its_quota_waits(cluster: Cluster) -> None:
     assert round((time.monotonic() - begun) * 1000) >= round(told[0] * 1000)
 
 
-def test_a_quota_is_only_its_clients(cluster: Cluster) -> None:
+def test_a_quota_applies_only_to_its_client(cluster: Cluster) -> None:
     """Others are served as before, and it ends when it is removed."""
     cluster.security.set_quota(client_id="loader", producer_byte_rate=2500)
     assert throttled(cluster, "other") == []
@@ -94,7 +94,7 @@ def test_topics_beyond_the_quota_are_refused(cluster: Cluster) -> None:
     assert time.monotonic() - begun >= 0.5
 
 
-def test_a_quota_that_is_none_is_refused(cluster: Cluster) -> None:
+def test_an_invalid_quota_is_refused(cluster: Cluster) -> None:
     """The error has the words of Kafka."""
     with pytest.raises(KafkaError, match="Invalid configuration key bytes_per_day"):
         cluster.security.set_quota(user="u", bytes_per_day=3)

@@ -85,7 +85,7 @@ def test_a_client_comes_in_by_sasl(
 
 
 @pytest.mark.parametrize("client", TOPICS)
-def test_a_client_is_told_the_addresses_of_the_listener_that_it_uses(
+def test_metadata_contain_the_addresses_of_the_listener_that_a_client_uses(
     cluster: Cluster, client: str
 ) -> None:
     """Else it could not go on: it would speak the wrong protocol to the brokers it is told of."""
@@ -127,7 +127,7 @@ def test_a_bad_certificate_is_refused(
 
 
 @pytest.mark.parametrize("client", TOPICS)
-def test_a_client_that_does_not_trust_the_authority_does_not_come(
+def test_a_client_that_does_not_trust_the_authority_does_not_connect(
     cluster: Cluster, client: str
 ) -> None:
     """The brokers' certificates are signed by an authority that nobody knows."""
@@ -144,7 +144,7 @@ def test_a_client_that_does_not_trust_the_authority_does_not_come(
         *(("aiokafka", mechanism, "") for mechanism in ("PLAIN", "SCRAM-SHA-256")),
     ],
 )
-def test_a_client_says_why_it_was_refused(
+def test_a_client_reports_why_it_was_refused(
     cluster: Cluster, client: str, mechanism: str, told: str
 ) -> None:
     """Kafka's words reach the user of librdkafka; the others put them into their logs."""
@@ -182,7 +182,9 @@ def test_credentials_outlive_the_brokers(cluster: Cluster) -> None:
     assert "orders" in TOPICS["aiokafka"](cluster, login)
 
 
-def test_whoever_can_be_reached_by_others_is_warned(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_cluster_that_other_machines_can_reach_logs_a_warning(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     """The brokers are made for tests, and by default listen on this machine alone."""
     Cluster(1)
     assert caplog.text == ""
@@ -218,7 +220,7 @@ def test_rules_map_the_name_in_a_certificate(client: str) -> None:
 
 
 @pytest.mark.parametrize("client", TOPICS)
-def test_a_token_signed_with_a_key_of_ones_own_names_the_client(client: str) -> None:
+def test_a_token_signed_with_a_configured_key_names_the_client(client: str) -> None:
     """OAUTHBEARER with a key set (KIP-768): unsecured tokens do not do any more."""
     keys, sign = signing_keys()
     security = {"listeners": "SASL_PLAINTEXT", "mechanisms": "OAUTHBEARER", "token_keys": keys}

@@ -79,7 +79,9 @@ def read(cluster: Cluster, topic: str, isolation: str = "read_committed") -> lis
         consumer.close()
 
 
-def test_what_is_committed_is_read_and_what_is_aborted_is_not(cluster: Cluster, topic: str) -> None:
+def test_committed_records_are_read_and_aborted_records_are_not(
+    cluster: Cluster, topic: str
+) -> None:
     """DP-133: readers of committed records wait for the end of a transaction, others do not."""
     producer = transactional(cluster, topic)
     send(producer, topic, "a", "b")

@@ -25,7 +25,7 @@ def errors(response: MetadataResponse) -> dict[str | None, ErrorCode]:
 
 
 @pytest.mark.parametrize("kafka_version", ["0.10", "1.1", "2.8", "3.9"])
-def test_every_broker_creates_what_is_missing(kafka_version: str) -> None:
+def test_every_broker_creates_a_missing_topic(kafka_version: str) -> None:
     """Every broker, controller or not, creates the topic and answers LEADER_NOT_AVAILABLE."""
     with Simulation(3, seed=1, kafka_version=kafka_version, config=CONFIG) as simulation:
         for broker_id in (1, 2, 3):
@@ -44,7 +44,7 @@ def test_every_broker_creates_what_is_missing(kafka_version: str) -> None:
         assert simulation.failures == []
 
 
-def test_a_topic_that_another_broker_has_just_created_is_answered_alike() -> None:
+def test_a_topic_just_created_by_another_broker_gets_the_same_answer() -> None:
     """A topic just created by another broker gets the same answer, as ``createTopicsInZk`` ignores
     TOPIC_ALREADY_EXISTS.
     """
@@ -60,7 +60,7 @@ def test_a_topic_that_another_broker_has_just_created_is_answered_alike() -> Non
         assert simulation.failures == []
 
 
-def test_a_coordinator_that_is_asked_for_creates_the_offsets_topic() -> None:
+def test_find_coordinator_creates_the_offsets_topic() -> None:
     """FindCoordinator first gets COORDINATOR_NOT_AVAILABLE and later the coordinator."""
     with Simulation(3, seed=1, config=CONFIG) as simulation:
         for expected in (ErrorCode.COORDINATOR_NOT_AVAILABLE, ErrorCode.NONE):

@@ -74,7 +74,9 @@ def test_clients_are_let_in_when_every_topic_is_known(simulation: Simulation, ro
     assert topics == ["a", "b"]
 
 
-def test_clients_are_let_in_at_last_when_no_controller_speaks(simulation: Simulation) -> None:
+def test_clients_are_let_in_after_a_timeout_if_no_controller_sends_metadata(
+    simulation: Simulation,
+) -> None:
     """A broker without metadata serves clients after two session timeouts."""
     broker_id = next(b for b in (1, 2, 3) if b != simulation.controller.id)
     name = f"broker-{broker_id}"
@@ -117,7 +119,7 @@ def test_a_session_that_ends_under_a_request_is_no_bug(
     assert raised.value.code is ErrorCode.UNKNOWN_SERVER_ERROR
 
 
-def test_what_zookeeper_refuses_of_a_creation(
+def test_a_topic_that_zookeeper_refuses_fails_alone(
     simulation: Simulation, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """If ZooKeeper refuses one topic, only that topic gets UNKNOWN_SERVER_ERROR."""

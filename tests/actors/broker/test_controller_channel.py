@@ -54,7 +54,7 @@ class Broker(FakeHost):
 
 
 @pytest.mark.parametrize("failure", [MOVED, Disconnected("gone"), RequestTimeout("late")])
-def test_the_same_request_goes_to_the_next_controller(failure: Any) -> None:
+def test_a_failed_request_is_sent_again_to_the_next_controller(failure: Any) -> None:
     """After a disconnect, a timeout or NOT_CONTROLLER a request is sent again 50 ms later."""
     broker = Broker()
     broker.channel(None).send(REQUEST, broker.answers.append)
@@ -81,7 +81,7 @@ def test_a_broker_that_knows_no_controller_looks_again_every_100_ms() -> None:
     assert broker.destinations == ["broker-3"]
 
 
-def test_the_controller_is_known_before_anything_is_asked() -> None:
+def test_a_request_goes_to_the_first_controller_of_the_metadata() -> None:
     """A channel keeps the first controller of the metadata and sends its request there even if
     another was elected meanwhile (NodeToControllerRequestThread.doWork).
     """
@@ -100,7 +100,7 @@ def test_the_controller_is_known_before_anything_is_asked() -> None:
 
 
 @pytest.mark.parametrize("version", ["2.8", "3.9"])
-def test_a_leader_that_never_asked_asks_the_first_controller(version: str) -> None:
+def test_a_leader_sends_its_first_alter_isr_to_the_first_controller(version: str) -> None:
     """A leader sends its first AlterIsr to the first controller, here paused; until that request
     fails, a returning follower stays out of the ISR.
     """
@@ -121,7 +121,7 @@ def test_a_leader_that_never_asked_asks_the_first_controller(version: str) -> No
         assert set(sim.partition("t", 0).isr) == {leader, follower}
 
 
-def test_a_proposal_is_never_too_old() -> None:
+def test_an_alter_isr_request_never_times_out() -> None:
     """AlterIsr requests are retried without limit; one attempt takes controller.socket.timeout.ms
     at most (AlterIsrManager of Kafka 2.8).
     """
@@ -135,7 +135,7 @@ def test_a_proposal_is_never_too_old() -> None:
     assert broker.answers == []
 
 
-def test_other_channels_give_a_request_up_when_it_is_too_old() -> None:
+def test_other_channels_time_out_a_request_at_the_maximum_age() -> None:
     """``ask`` raises RequestTimeout once a request reaches the channel's maximum age."""
     broker = Broker()
     asking = Task(broker.channel(1000).ask(REQUEST))

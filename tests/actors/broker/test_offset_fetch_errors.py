@@ -25,7 +25,7 @@ ORDERS = TopicPartition("orders", 0)
         ("2.8", 2, ErrorCode.NOT_COORDINATOR, 0),
     ],
 )
-def test_version_1_hears_nothing_of_the_groups_error_since_3_5(
+def test_version_1_omits_the_group_error_since_3_5(
     release: str, api_version: int, error: ErrorCode, topics: int
 ) -> None:
     """Since 3.5 version 1 omits the group's error; until 3.4 each requested partition had it."""

@@ -113,7 +113,7 @@ def test_the_block_ahead_serves_while_there_is_no_controller(simulation: Simulat
     assert stored(simulation) == (2, "2000", "2999")
 
 
-def test_who_is_not_the_controller_any_more_says_so(simulation: Simulation) -> None:
+def test_a_broker_refused_by_a_former_controller_asks_the_new_one(simulation: Simulation) -> None:
     """A broker refused by the former controller retries until its metadata name the new one."""
     simulation.network.hold(
         lambda delivery: (
@@ -135,7 +135,7 @@ def test_who_is_not_the_controller_any_more_says_so(simulation: Simulation) -> N
     assert asked_by_3.count("broker-2") == 1
 
 
-def test_a_request_that_nobody_answers_ends_after_the_request_timeout(
+def test_an_unanswered_request_ends_after_the_request_timeout(
     simulation: Simulation,
 ) -> None:
     """After an unanswered request timed out, the next caller triggers a new one at once."""
@@ -161,7 +161,7 @@ def test_a_request_that_nobody_answers_ends_after_the_request_timeout(
     ("broker_id", "epoch_change", "error"),
     [(9, 0, "BROKER_ID_NOT_REGISTERED"), (2, 1, "STALE_BROKER_EPOCH"), (2, 0, "NONE")],
 )
-def test_the_controller_knows_who_may_ask(
+def test_the_controller_refuses_unregistered_brokers_and_stale_epochs(
     simulation: Simulation, broker_id: int, epoch_change: int, error: str
 ) -> None:
     """The controller refuses a block to an unregistered broker id or a stale broker epoch."""

@@ -52,7 +52,7 @@ def refused(ids: PrefetchedProducerIds) -> bool:
     return refusal.value.code is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
 
 
-def test_the_next_block_is_asked_for_when_nine_tenths_are_used() -> None:
+def test_the_next_block_is_requested_when_nine_tenths_are_used() -> None:
     """The next block is requested once, at 90 %; callers before it are refused (KAFKA-14694)."""
     blocks = Blocks()
     ids = source(blocks, [0])

@@ -31,7 +31,7 @@ def shown(assignment: Assignment) -> dict[str, list[str]]:
     return {member: [f"{p.topic}{p.partition}" for p in ps] for member, ps in assignment.items()}
 
 
-def test_range_gives_neighbours_topic_by_topic() -> None:
+def test_range_assigns_consecutive_partitions_of_each_topic() -> None:
     """The range assignor gives the first members one more partition of each topic."""
     found = range_assignor({"a": 3, "b": 3}, {"y": BOTH, "x": BOTH})
     assert shown(found) == {"y": ["a2", "b2"], "x": ["a0", "a1", "b0", "b1"]}
@@ -48,13 +48,13 @@ def test_static_members_come_first_by_their_instance() -> None:
     assert shown(range_assignor({"a": 1}, members)) == {"x": [], "y": ["a0"]}
 
 
-def test_sticky_keeps_what_balance_allows() -> None:
+def test_sticky_keeps_partitions_as_far_as_balance_allows() -> None:
     owned = tuple(TopicPartition("a", number) for number in range(4))
     members = {"x": Subscription(("a",), owned), "y": Subscription(("a",))}
     assert shown(sticky_assignor({"a": 4}, members)) == {"x": ["a0", "a1"], "y": ["a2", "a3"]}
 
 
-def test_cooperative_members_get_nothing_that_another_still_has() -> None:
+def test_cooperative_members_get_no_partition_that_another_still_owns() -> None:
     """KIP-429: a partition is revoked first and assigned anew by the next rebalance."""
     owned = tuple(TopicPartition("a", number) for number in range(4))
     members = {"x": Subscription(("a",), owned), "y": Subscription(("a",))}
@@ -80,7 +80,7 @@ SUBSCRIPTIONS = st.builds(
     counts=st.dictionaries(TOPICS, st.integers(1, 6), min_size=1),
     members=st.dictionaries(st.sampled_from("uvwxyz"), SUBSCRIPTIONS, min_size=1),
 )
-def test_nothing_is_assigned_twice_or_to_who_does_not_subscribe(
+def test_no_partition_is_assigned_twice_or_to_a_member_that_does_not_subscribe(
     name: str, counts: dict[str, int], members: dict[str, Subscription]
 ) -> None:
     found = ASSIGNORS[name](counts, members)
@@ -95,13 +95,13 @@ def test_nothing_is_assigned_twice_or_to_who_does_not_subscribe(
 
 
 @given(st.lists(PARTITIONS, unique=True))
-def test_assignments_come_back(partitions: list[TopicPartition]) -> None:
+def test_assignments_survive_encoding(partitions: list[TopicPartition]) -> None:
     assert sorted(decode_assignment(encode_assignment(partitions))) == sorted(partitions)
     assert decode_assignment(b"") == ()
 
 
 @given(SUBSCRIPTIONS)
-def test_subscriptions_come_back_and_coordinators_read_their_topics(
+def test_subscriptions_survive_encoding_and_coordinators_read_their_topics(
     subscription: Subscription,
 ) -> None:
     data = encode_subscription(subscription.topics, subscription.owned)
@@ -120,6 +120,6 @@ def test_subscriptions_come_back_and_coordinators_read_their_topics(
         struct.pack(">hih1si", 1, 1, 1, b"a", 2**31 - 1),
     ],
 )
-def test_what_is_no_assignment_is_refused_however_much_it_announces(data: bytes) -> None:
+def test_malformed_assignments_are_refused_whatever_length_they_announce(data: bytes) -> None:
     with pytest.raises(ClientError):
         decode_assignment(data)

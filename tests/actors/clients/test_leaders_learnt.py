@@ -27,7 +27,7 @@ def client() -> Iterator[SimulatedClient]:
         yield simulation.producer()
 
 
-def test_news_of_an_older_leader_epoch_is_not_believed(client: SimulatedClient) -> None:
+def test_metadata_of_an_older_leader_epoch_is_ignored(client: SimulatedClient) -> None:
     """KIP-320: a client ignores a leader with an older epoch, from a broker that lags behind."""
     assert not client._learn(told(leader=1, leader_epoch=4))
     assert not client._learn(told(leader=2, leader_epoch=5))
@@ -36,7 +36,7 @@ def test_news_of_an_older_leader_epoch_is_not_believed(client: SimulatedClient) 
 
 
 @pytest.mark.parametrize("leader_epoch", [4, -1])
-def test_news_of_the_same_leader_epoch_is_believed(
+def test_metadata_of_the_same_leader_epoch_is_accepted(
     client: SimulatedClient, leader_epoch: int
 ) -> None:
     """With equal epochs, such as -1 of brokers without epochs, the latest answer counts."""
@@ -45,7 +45,7 @@ def test_news_of_the_same_leader_epoch_is_believed(
     assert client.leaders[WHERE] == (2, leader_epoch)
 
 
-def test_a_partition_without_a_leader_is_asked_for_again(client: SimulatedClient) -> None:
+def test_metadata_without_a_leader_clears_the_known_leader(client: SimulatedClient) -> None:
     client._learn(told(leader=1, leader_epoch=4))
     assert client._learn(told(leader=-1, leader_epoch=5))
     assert WHERE not in client.leaders

@@ -33,7 +33,7 @@ def test_a_partition_is_a_pair_or_its_value() -> None:
         (("orders", 0), "text", "value and key must be bytes or None, not 'text' and None"),
     ],
 )
-def test_what_is_no_record_is_refused_at_once(where: Any, value: Any, message: str) -> None:
+def test_invalid_records_are_refused_at_once(where: Any, value: Any, message: str) -> None:
     with Simulation(1) as simulation:
         producer = simulation.producer()
         with pytest.raises(UsageError, match=message):
@@ -43,7 +43,7 @@ def test_what_is_no_record_is_refused_at_once(where: Any, value: Any, message: s
         assert producer.unfinished == 0
 
 
-def test_a_record_is_given_up_after_max_block_ms_while_nobody_tells_of_its_partition() -> None:
+def test_a_record_without_metadata_expires_after_max_block_ms() -> None:
     """A record fails after ``max_block_ms`` without metadata, even if no response wakes the
     producer (``KafkaProducer.waitOnMetadata``).
     """
@@ -85,7 +85,7 @@ def test_the_delivery_timeout_counts_from_the_moment_the_partition_is_known() ->
 
 
 @pytest.mark.parametrize("heals", [False, True])
-def test_of_a_machine_that_is_cut_off_no_refusal_comes(heals: bool) -> None:
+def test_a_machine_that_is_cut_off_sends_no_refusal(heals: bool) -> None:
     """A request to an isolated machine is not refused: it fails at the request timeout, or is
     delivered when the link heals, as TCP retransmits.
     """

@@ -83,7 +83,7 @@ def test_a_refused_batch_takes_no_others_along() -> None:
 
 
 @pytest.mark.parametrize("error", ["OUT_OF_ORDER_SEQUENCE_NUMBER", "UNKNOWN_PRODUCER_ID"])
-def test_a_broker_that_forgot_the_producer_is_told_a_new_epoch(error: str) -> None:
+def test_a_broker_that_forgot_the_producer_gets_its_batches_in_a_new_epoch(error: str) -> None:
     """A broker that forgot the producer gets all unacknowledged batches in the next epoch."""
     with Simulation(1, topics={"t": 1}, trace=False) as simulation:
         producer = simulation.producer()
@@ -97,7 +97,7 @@ def test_a_broker_that_forgot_the_producer_is_told_a_new_epoch(error: str) -> No
         assert numbers(simulation)[1:] == [(1, 0), (1, 1)]
 
 
-def test_other_partitions_go_on_in_the_new_epoch() -> None:
+def test_other_partitions_enter_the_new_epoch_when_nothing_is_in_flight() -> None:
     """Other partitions enter the new epoch once they have no batch in flight."""
     with Simulation(1, topics={"t": 2}, trace=False) as simulation:
         producer = simulation.producer()
@@ -174,7 +174,7 @@ def test_no_epoch_is_raised_while_a_batch_behind_the_expired_one_may_be_stored()
     assert queue.wants_new_epoch(), "both are gone without an acknowledgement"
 
 
-def test_an_expired_batch_that_was_sent_once_holds_nothing_up() -> None:
+def test_an_expired_batch_that_was_sent_once_delays_no_other_batch() -> None:
     """A batch that expires without a retry blocks nothing: only a retried batch is unresolved."""
     queue = PartitionQueue(TP, is_idempotent=True)
     queue.number_anew(Identity(7, 0))

@@ -174,7 +174,7 @@ def test_held_messages_arrive_in_order_after_release() -> None:
     assert _values(b) == [0, 1, 2]
 
 
-def test_what_was_held_keeps_its_order_behind_what_is_under_way() -> None:
+def test_released_messages_do_not_overtake_messages_in_flight() -> None:
     """A held message's delay starts at its release, and no message is overtaken."""
     runtime, (a, b, _) = _world()
     holding = [True]
@@ -203,7 +203,7 @@ def _heard_of_deaths(*nodes: Any) -> list[str]:
 
 
 @pytest.mark.parametrize(("cut", "told"), [(("a", "b"), ["c: a"]), (("b", "a"), ["b: a", "c: a"])])
-def test_what_ends_a_connection_comes_over_the_link_from_the_dead(
+def test_the_end_of_a_connection_travels_over_the_link_from_the_dead_process(
     cut: tuple[str, str], told: list[str]
 ) -> None:
     """A connection's end travels from the dead process, whatever the other direction."""
@@ -217,7 +217,7 @@ def test_what_ends_a_connection_comes_over_the_link_from_the_dead(
 
 
 @pytest.mark.parametrize("ending", ["killed", "without power", "back"])
-def test_a_peer_behind_a_cut_hears_of_a_death_when_the_link_is_mended(ending: str) -> None:
+def test_a_peer_behind_a_cut_learns_of_a_death_when_the_link_heals(ending: str) -> None:
     """A peer behind a cut learns of a death after healing, as the machine retransmits, unless that
     lost power or the process is back with new connections.
     """
@@ -281,7 +281,7 @@ def test_the_clock_moves_to_the_limit_and_no_further() -> None:
     assert (runtime.now_us(), fired) == (2000, [1000])
 
 
-def test_lognormal_delays_are_drawn_as_python_draws_them() -> None:
+def test_lognormal_delays_equal_those_that_python_draws() -> None:
     """Lognormal delays equal Python's, although Python keeps only ``random()`` stable."""
     model, ours, theirs = Lognormal(3, 0.7), random.Random(5), random.Random(5)
     drawn = [model.draw_us(ours) for _ in range(500)]

@@ -23,7 +23,7 @@ def _unfrozen(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     gc.unfreeze()
 
 
-def test_a_recorded_run_is_set_aside_until_it_ends() -> None:
+def test_objects_of_a_recorded_run_are_frozen_until_it_ends() -> None:
     """The objects of a recorded run are frozen until it ends; without a recorder none are."""
     with Simulation(1, trace=False) as simulation:
         simulation.run_for(1000)
@@ -34,7 +34,7 @@ def test_a_recorded_run_is_set_aside_until_it_ends() -> None:
     assert not gc.get_freeze_count()
 
 
-def test_what_a_program_froze_itself_stays_so() -> None:
+def test_objects_that_a_program_froze_stay_frozen() -> None:
     """Objects that the program itself froze stay frozen."""
     gc.freeze()
     before = gc.get_freeze_count()
@@ -43,7 +43,7 @@ def test_what_a_program_froze_itself_stays_so() -> None:
     assert gc.get_freeze_count() >= before - 100
 
 
-def test_a_collector_that_is_off_stays_so() -> None:
+def test_a_disabled_collector_stays_disabled() -> None:
     """If the collector is disabled, its thresholds and objects are not changed."""
     before = gc.get_threshold()
     gc.disable()
@@ -67,7 +67,9 @@ def test_garbage_of_a_long_run_is_found(monkeypatch: pytest.MonkeyPatch) -> None
     assert len(collected) == 2
 
 
-def test_a_look_waits_until_it_takes_its_share_only(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_collection_waits_longer_the_more_objects_are_frozen(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """A collection waits the longer the more objects are frozen, to keep its share of time."""
     collected = _looks(monkeypatch, [0.0, 20.0, 29.0, 31.0, 31.3], objects=300_000)
     garbage = module._Garbage()

@@ -64,7 +64,7 @@ def test_watched_or_not_every_message_arrives_at_the_same_time(model: Any) -> No
     assert len(arrived) == outcome[1] == 120
 
 
-def test_who_watches_from_now_on_sees_what_is_under_way_already() -> None:
+def test_a_new_observer_sees_messages_already_in_flight() -> None:
     runtime, (a, b, _) = _world(Uniform(1, 1))
     a.put("b", 1)
     a.put("b", 2)
@@ -76,7 +76,7 @@ def test_who_watches_from_now_on_sees_what_is_under_way_already() -> None:
     assert [number for _, _, number in b.seen] == [1, 2]
 
 
-def test_a_rule_about_one_link_leaves_the_others_as_they_are() -> None:
+def test_a_rule_for_one_link_leaves_the_others_unchanged() -> None:
     runtime, (a, b, c) = _world(Uniform(1, 1))
     for destination in "bc":
         a.put(destination, 0)
@@ -91,7 +91,7 @@ def test_a_rule_about_one_link_leaves_the_others_as_they_are() -> None:
     assert [number for _, _, number in b.seen] == [0, 1]
 
 
-def test_a_paused_process_gets_its_messages_when_it_goes_on() -> None:
+def test_a_paused_process_gets_its_messages_when_it_resumes() -> None:
     runtime, (a, b, _) = _world(Constant(1))
     a.put("b", 1)
     runtime.run(5_000)
@@ -141,7 +141,7 @@ def test_stopping_from_within_an_event_ends_the_run() -> None:
     assert runtime.next_time_us() is None
 
 
-def test_a_timer_and_a_message_due_at_the_same_time_come_as_they_were_scheduled() -> None:
+def test_a_timer_and_a_message_due_at_the_same_time_keep_the_order_of_scheduling() -> None:
     runtime, (a, b, _) = _world(Constant(1))
     a.put("b", 0)
     runtime.run(10_000)  # the links are known from here on
@@ -153,7 +153,7 @@ def test_a_timer_and_a_message_due_at_the_same_time_come_as_they_were_scheduled(
     assert order == ["before", (11_000, "a", 1), "after"]
 
 
-def test_events_come_one_by_one_as_they_come_all_at_once() -> None:
+def test_single_steps_handle_the_same_events_as_a_whole_run() -> None:
     runtime, peers = _world(Uniform(0.1, 1))
     stepped, others = _world(Uniform(0.1, 1))
     for world in (peers, others):
@@ -180,7 +180,7 @@ class Careful(Peer):
         return answer
 
 
-def test_who_is_busy_gets_the_next_request_when_that_is_over() -> None:
+def test_a_busy_node_gets_the_next_request_when_it_has_finished() -> None:
     runtime, (a, _, _) = _world(Constant(1))
     careful = runtime.spawn(Careful, "careful", runtime.process("careful"))
     a.put("careful", 0)
@@ -194,7 +194,7 @@ def test_who_is_busy_gets_the_next_request_when_that_is_over() -> None:
     assert a.seen[-1][2] == 6
 
 
-def test_what_holds_back_requests_lets_answers_through() -> None:
+def test_a_rule_that_holds_requests_lets_responses_through() -> None:
     runtime, (a, b, _) = _world(Constant(1))
     for asker, asked in ((a, "b"), (b, "a")):
         asker.put(asked, 0)
@@ -221,7 +221,7 @@ class Sorter(Peer):
         super().handle(delivery)
 
 
-def test_a_node_with_a_way_of_its_own_to_handle_requests_is_asked_for_it() -> None:
+def test_a_node_that_overrides_request_handling_gets_every_request() -> None:
     runtime, (a, _, _) = _world(Constant(1))
     sorter = runtime.spawn(Sorter, "sorter", runtime.process("sorter"))
     for number in range(3):

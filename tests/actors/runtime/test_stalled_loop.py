@@ -60,7 +60,7 @@ def beat_passes(runtime: LiveRuntime) -> None:
     assert passed.wait(10)
 
 
-def test_the_clock_leaves_out_what_the_loop_missed(runtime: LiveRuntime, clock: Clock) -> None:
+def test_the_clock_omits_the_time_of_a_stall(runtime: LiveRuntime, clock: Clock) -> None:
     """A stall of a minute counts as 250 ms, and the clock never goes back."""
     beat_passes(runtime)
     before_us, before_ms = runtime.now_us(), runtime.now_ms()
@@ -82,7 +82,9 @@ def test_a_clock_without_stalls_is_the_wall_clock(runtime: LiveRuntime) -> None:
     assert runtime.now_us() - first <= (time.monotonic_ns() - began_ns) // 1000 + 1
 
 
-def test_a_timer_waits_for_what_the_clock_left_out(runtime: LiveRuntime, clock: Clock) -> None:
+def test_a_timer_waits_until_the_clock_has_caught_up_after_a_stall(
+    runtime: LiveRuntime, clock: Clock
+) -> None:
     """A timer that the event loop finds due after a stall waits until the clock reaches it."""
     fired: list[str] = []
 
@@ -140,7 +142,7 @@ def test_the_threaded_runtime_has_dates_of_the_wall_clock(monkeypatch: pytest.Mo
         runtime.stop()
 
 
-def test_what_brokers_date_after_a_stall_is_not_late(clock: Clock) -> None:
+def test_brokers_use_the_current_date_after_a_stall(clock: Clock) -> None:
     """After a stall, records, znodes and timestamp limits have the current date."""
     with Cluster(1) as cluster:
         cluster.create_topic("stamped", config={"message.timestamp.type": "LogAppendTime"})

@@ -18,7 +18,7 @@ def few(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(virtual, "_MOST_AT_ONCE", 1000)
 
 
-def test_what_calls_itself_at_once_is_named() -> None:
+def test_the_error_names_a_call_that_repeats_without_time_passing() -> None:
     """The error names the call that repeats at one time, and the runtime stays usable."""
     runtime = VirtualRuntime()
     goes_on = True
@@ -36,7 +36,7 @@ def test_what_calls_itself_at_once_is_named() -> None:
     assert runtime.now_us() == 10_000
 
 
-def test_messages_without_latency_that_go_round_are_named() -> None:
+def test_the_error_names_messages_that_circulate_without_latency() -> None:
     """Messages that circulate without latency, as in a closed loop, are named."""
     with Simulation(1, latency_ms=0) as simulation:
         simulation.create_topic("orders", 1, 1)
@@ -64,7 +64,7 @@ def test_many_events_at_different_times_are_no_loop() -> None:
     assert len(called) > 6000
 
 
-def test_a_delivery_is_told_by_its_message() -> None:
+def test_a_delivery_is_named_by_its_message() -> None:
     runtime = VirtualRuntime()
     node = runtime.spawn(Node, "a", runtime.process("a"))
     error = runtime._clock_stands(Delivery(node, node, "the message", 0, False))

@@ -12,7 +12,7 @@ def _fire(chains: TimerChains, actor: str, name: str, event: int, cause: int | N
     return begun_by
 
 
-def test_a_timer_armed_by_its_own_firing_follows_from_what_began_the_chain() -> None:
+def test_a_timer_armed_by_its_own_firing_has_the_cause_of_the_first_one() -> None:
     """A timer armed by its own firing has the cause of the first one, however many rounds later."""
     chains = TimerChains()
     cause: int | None = 5
@@ -32,7 +32,7 @@ def test_a_timer_armed_by_anything_else_begins_a_new_chain() -> None:
     assert _fire(chains, "broker-1", "tick", 50, 20) == 12
 
 
-def test_a_chain_without_a_known_beginning_goes_on_hop_by_hop() -> None:
+def test_without_a_known_first_cause_each_firing_is_caused_by_the_one_before() -> None:
     """Without a known first cause, each firing is caused by the one before."""
     chains = TimerChains()
     assert _fire(chains, "broker-1", "tick", 10, None) is None

@@ -141,7 +141,7 @@ def test_every_key_of_the_help_does_something(trace: Path) -> None:
         drive(debugger, steps)
 
 
-def test_a_run_that_plays_waits_while_a_question_is_asked(trace: Path) -> None:
+def test_playing_pauses_while_an_input_is_open(trace: Path) -> None:
     """Playing pauses while an input is open and continues when it is closed."""
 
     async def steps(pilot: Pilot[None], app: DebuggerApp) -> None:
@@ -369,7 +369,7 @@ async def until(pilot: Pilot[None], holds: Callable[[], object]) -> None:
 @pytest.mark.slow
 @pytest.mark.usefixtures("small_slices")
 @pytest.mark.parametrize("kind", ["scenario", "trace"])
-def test_ctrl_c_stops_a_long_run_where_it_has_come(trace: Path, kind: str) -> None:
+def test_ctrl_c_stops_a_long_run_at_its_current_position(trace: Path, kind: str) -> None:
     """During a run the title shows the position and keys are ignored; Ctrl-C stops it there."""
     held = Held()
 
