@@ -19,7 +19,7 @@ from .producer_ids import ProducerIdSource
 if TYPE_CHECKING:
     from ...coordinators.groups.coordinator import GroupCoordinator
     from ...coordinators.transactions.coordinator import TransactionCoordinator
-    from ...coordinators.transactions.verification import TransactionVerifier, Verified
+    from ...coordinators.transactions.verification import TransactionVerifier, VerificationCallback
     from ...protocol.config import BrokerConfig
     from ...protocol.releases.behaviour import Behaviour
     from ...protocol.transactions import TransactionPartitions
@@ -44,7 +44,7 @@ class Coordinators:
         self._producer_ids = producer_ids
         self._requests = _BrokerRequests(node, config["request.timeout.ms"])
         self._started_ms: int = node.now_ms()
-        self._first_told_ms: int | None = None
+        self._first_metadata_ms: int | None = None
         """Time at which this broker first received metadata."""
         self._groups: GroupCoordinator | None = None
         self._transactions: TransactionCoordinator | None = None
@@ -86,12 +86,15 @@ class Coordinators:
                 self._requests.send,
                 self._node.start_task,
                 started_ms=self._started_ms,
-                first_told_ms=self._first_told_ms,
+                first_metadata_ms=self._first_metadata_ms,
             )
         return self._transactions
 
     def verify(
-        self, asked: TransactionPartitions, knows_abortable: bool, verified: Verified
+        self,
+        transaction: TransactionPartitions,
+        knows_abortable: bool,
+        callback: VerificationCallback,
     ) -> None:
         """Verify a transaction for a leader here, by asking its coordinator, which may be on
         another broker; see ``TransactionVerifier.verify``."""
@@ -101,7 +104,7 @@ class Coordinators:
             self._verifier = TransactionVerifier(
                 self._node, self._config, self._replica_manager.metadata_cache, self._requests.send
             )
-        self._verifier.verify(asked, knows_abortable, verified)
+        self._verifier.verify(transaction, knows_abortable, callback)
 
     def leadership_changed(
         self, leaders: Iterable[Partition], followers: Iterable[Partition]
@@ -130,8 +133,8 @@ class Coordinators:
 
     def metadata_changed(self, topics: Iterable[str]) -> None:
         """Pass on that the controller has sent metadata, among others of these topics."""
-        if self._first_told_ms is None:
-            self._first_told_ms = self._node.now_ms()
+        if self._first_metadata_ms is None:
+            self._first_metadata_ms = self._node.now_ms()
         if self._groups is not None:
             self._groups.topics_changed(topics)
         if self._transactions is not None:

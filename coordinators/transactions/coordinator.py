@@ -30,7 +30,7 @@ from .markers import MarkerChannels, SendMarkers
 from .metadata import NO_PRODUCER_EPOCH, NO_PRODUCER_ID, TransactionMetadata, TransitMetadata
 from .periodic import Periodic
 from .state_manager import TransactionStateManager
-from .states import TransactionState, answer_to_end
+from .states import TransactionState, end_txn_error
 
 if TYPE_CHECKING:
     from ...replication.partition.partition import Partition
@@ -55,10 +55,10 @@ class TransactionCoordinator:
         start_task: Callable[[Coroutine[Any, Any, Any]], object],
         *,
         started_ms: int,
-        first_told_ms: int | None = None,
+        first_metadata_ms: int | None = None,
     ) -> None:
-        """``started_ms`` is when the broker started. ``first_told_ms`` is when it first received
-        metadata from the controller; None if it has not yet."""
+        """``started_ms`` is when the broker started. ``first_metadata_ms`` is when it first
+        received metadata from the controller; None if it has not yet."""
         self._host = host
         self._config = config
         self._behaviour = behaviour
@@ -77,7 +77,7 @@ class TransactionCoordinator:
             self.states,
             send_markers,
             start_task,
-            first_told_ms,
+            first_metadata_ms,
         )
         self._periodic = [
             Periodic(host, config[interval], work, lambda: self.states.owns_any, started_ms)
@@ -98,7 +98,7 @@ class TransactionCoordinator:
         """Load ``leaders`` and unload ``followers``, if they are of the transaction log."""
         for partition in leaders:
             if partition.topic_partition.topic == TRANSACTIONS_TOPIC:
-                self.markers.forget_partition(partition.topic_partition.partition)
+                self.markers.remove_markers_for_partition(partition.topic_partition.partition)
                 self.states.load(partition, self._loaded)
                 for periodic in self._periodic:
                     periodic.wake()
@@ -124,7 +124,7 @@ class TransactionCoordinator:
 
     def _resign(self, number: int) -> None:
         self.states.unload(number)
-        self.markers.forget_partition(number)
+        self.markers.remove_markers_for_partition(number)
 
     def _loaded(self, coordinator_epoch: int, transactions: list[TransactionMetadata]) -> None:
         """Resume transactions that the previous coordinator had decided by sending their
@@ -155,8 +155,8 @@ class TransactionCoordinator:
         try:
             if transactional_id is None:
                 return InitProducerIdResponse(_NONE, await self._next_producer_id(), 0)
-            longest_ms = self._config["transaction.max.timeout.ms"]
-            if not 0 < request.transaction_timeout_ms <= longest_ms:
+            max_timeout_ms = self._config["transaction.max.timeout.ms"]
+            if not 0 < request.transaction_timeout_ms <= max_timeout_ms:
                 return InitProducerIdResponse(ErrorCode.INVALID_TRANSACTION_TIMEOUT)
             coordinator_epoch, target = await self._prepare_init(transactional_id, request)
         except KafkaError as failure:
@@ -211,7 +211,7 @@ class TransactionCoordinator:
         has_expectation = request.producer_id != NO_PRODUCER_ID
         if metadata.pending_state is not None:
             raise KafkaError(ErrorCode.CONCURRENT_TRANSACTIONS)
-        if has_expectation and not metadata.may_belong_to(
+        if has_expectation and not metadata.is_valid_producer_id(
             request.producer_id, request.producer_epoch
         ):
             raise KafkaError(self._fenced)
@@ -219,7 +219,7 @@ class TransactionCoordinator:
         if state.is_prepared:
             raise KafkaError(ErrorCode.CONCURRENT_TRANSACTIONS)
         if state is TransactionState.ONGOING:
-            return metadata.prepare_fence()
+            return metadata.prepare_fence_producer_epoch()
         wall_ms = self._host.wall_ms()
         timeout_ms = request.transaction_timeout_ms
         if metadata.is_epoch_exhausted and (
@@ -227,9 +227,11 @@ class TransactionCoordinator:
         ):
             if new_producer_id is None:
                 return None
-            return metadata.prepare_rotation(new_producer_id, timeout_ms, wall_ms, has_expectation)
+            return metadata.prepare_producer_id_rotation(
+                new_producer_id, timeout_ms, wall_ms, has_expectation
+            )
         expected_epoch = request.producer_epoch if has_expectation else None
-        return metadata.prepare_next_epoch(timeout_ms, expected_epoch, wall_ms)
+        return metadata.prepare_increment_producer_epoch(timeout_ms, expected_epoch, wall_ms)
 
     # -- AddPartitionsToTxn --------------------------------------------------------------------
 
@@ -258,28 +260,28 @@ class TransactionCoordinator:
         target = metadata.prepare_add_partitions(partitions, self._host.wall_ms())
         return await self.states.append(transactional_id, coordinator_epoch, target)
 
-    def verify(self, asked: TransactionPartitions) -> AddPartitionsToTxnResult:
+    def verify(self, transaction: TransactionPartitions) -> AddPartitionsToTxnResult:
         """Return for each partition whether it belongs to the transaction (KIP-890).
 
         A pending transition is ignored: the append to the partition checks again.
         """
-        transactional_id = asked.transactional_id
+        transactional_id = transaction.transactional_id
         error = _NONE
         if not transactional_id:
             error = ErrorCode.INVALID_REQUEST
         else:
             try:
-                _, metadata = self._find(transactional_id, asked.producer_id)
+                _, metadata = self._find(transactional_id, transaction.producer_id)
             except KafkaError as failure:
                 error = failure.code
             else:
-                if metadata.producer_epoch != asked.producer_epoch:
+                if metadata.producer_epoch != transaction.producer_epoch:
                     error = self._fenced
                 elif metadata.state.is_prepared:
                     error = ErrorCode.CONCURRENT_TRANSACTIONS
         if error is not _NONE:
             return AddPartitionsToTxnResult(
-                transactional_id, tuple((partition, error) for partition in asked.partitions)
+                transactional_id, tuple((partition, error) for partition in transaction.partitions)
             )
         return AddPartitionsToTxnResult(
             transactional_id,
@@ -288,7 +290,7 @@ class TransactionCoordinator:
                     partition,
                     _NONE if partition in metadata.partitions else ErrorCode.TRANSACTION_ABORTABLE,
                 )
-                for partition in asked.partitions
+                for partition in transaction.partitions
             ),
         )
 
@@ -328,21 +330,21 @@ class TransactionCoordinator:
             coordinator_epoch, metadata = self._find(transactional_id, producer_id)
         except KafkaError as failure:
             return failure.code
-        needs_equal = is_from_client and self._behaviour.ending_needs_equal_epoch
+        requires_equal_epoch = is_from_client and self._behaviour.ending_needs_equal_epoch
         if producer_epoch < metadata.producer_epoch or (
-            needs_equal and producer_epoch != metadata.producer_epoch
+            requires_equal_epoch and producer_epoch != metadata.producer_epoch
         ):
             return self._fenced
         if metadata.pending_state not in (None, _FENCE):
             return ErrorCode.CONCURRENT_TRANSACTIONS
         if metadata.state is not TransactionState.ONGOING:
-            return answer_to_end(metadata.state, is_commit)
+            return end_txn_error(metadata.state, is_commit)
         is_fence = not is_commit and metadata.pending_state is _FENCE
         if is_fence:
             metadata.pending_state = None
             metadata.producer_epoch = producer_epoch
             metadata.last_producer_epoch = NO_PRODUCER_EPOCH
-        target = metadata.prepare_end(is_commit, self._host.wall_ms())
+        target = metadata.prepare_abort_or_commit(is_commit, self._host.wall_ms())
         error = await self.states.append(transactional_id, coordinator_epoch, target)
         if error is not _NONE:
             if is_fence and self._behaviour.failed_fence_remembered:
@@ -387,7 +389,7 @@ class TransactionCoordinator:
             ):
                 if self._host.causes is not None:
                     self._tell_timeout(metadata)
-                fence = metadata.prepare_fence()
+                fence = metadata.prepare_fence_producer_epoch()
                 self._start_task(
                     self._end(
                         metadata.transactional_id,
@@ -431,7 +433,7 @@ class TransactionCoordinator:
     def list_transactions(self, request: ListTransactionsRequest) -> ListTransactionsResponse:
         """List the transactional ids that this broker coordinates (KIP-664)."""
         try:
-            unknown, listed = self.states.listed(request)
+            unknown, listed = self.states.list_transactions(request)
         except KafkaError as error:
             return ListTransactionsResponse(error.code)
         return ListTransactionsResponse(_NONE, unknown, listed)

@@ -31,9 +31,11 @@ time."""
 RECONNECT_BACKOFF_MS = 50
 """Time in milliseconds before the sender reconnects to a broker whose connection broke, as in
 Kafka."""
-_GIVEN_UP = frozenset({ErrorCode.INVALID_PRODUCER_EPOCH, ErrorCode.TRANSACTION_COORDINATOR_FENCED})
+_FENCING_ERRORS = frozenset(
+    {ErrorCode.INVALID_PRODUCER_EPOCH, ErrorCode.TRANSACTION_COORDINATOR_FENCED}
+)
 """Errors which show that another producer or coordinator has taken over the transaction."""
-_WITHOUT_MARKERS = frozenset(
+_NO_MARKER_ERRORS = frozenset(
     {ErrorCode.UNSUPPORTED_FOR_MESSAGE_FORMAT, ErrorCode.UNSUPPORTED_VERSION}
 )
 """Errors of partitions that cannot hold transactional records, and so need no marker."""
@@ -44,7 +46,7 @@ SendMarkers = Callable[
 """Sends a request to a broker and calls the callback once: with the response, or with None if there
 was none."""
 
-_HEARING_MS = 5000
+_METADATA_GRACE_MS = 5000
 """Time in milliseconds after a broker's first metadata in which partitions may still be missing."""
 
 
@@ -85,7 +87,7 @@ class MarkerChannels:
         states: TransactionStateManager,
         send: SendMarkers,
         start_task: Callable[[Coroutine[Any, Any, None]], object],
-        first_told_ms: int | None,
+        first_metadata_ms: int | None,
     ) -> None:
         self._host = host
         self._request_timeout_ms = request_timeout_ms
@@ -95,11 +97,11 @@ class MarkerChannels:
         self._start_task = start_task
         self._channels: dict[int, _BrokerMarkers] = {}
         self._without_leader: list[_Entry] = []
-        self._to_append_again: list[_PendingTransaction] = []
+        self._append_retries: list[_PendingTransaction] = []
         self._pending: dict[str, _PendingTransaction] = {}
         self._turn: Timer | None = None
         self._turn_at_ms = 0
-        self._first_told_ms = first_told_ms
+        self._first_metadata_ms = first_metadata_ms
         """When this broker first received metadata from the controller."""
 
     @property
@@ -129,9 +131,9 @@ class MarkerChannels:
         pending = _PendingTransaction(coordinator_epoch, is_commit, metadata, target, is_loaded)
         self._pending[metadata.transactional_id] = pending
         self._queue(pending, tuple(metadata.partitions))
-        self._close_if_done(pending)
+        self._maybe_write_completion(pending)
 
-    def forget_partition(self, number: int) -> None:
+    def remove_markers_for_partition(self, number: int) -> None:
         """Drop the queued markers of a log partition that another broker now coordinates."""
         for queue in self._queues():
             kept = [
@@ -143,21 +145,21 @@ class MarkerChannels:
                 for pending, _ in queue:
                     name = pending.metadata.transactional_id
                     if self._states.partition_for(name) == number:
-                        self._forget(pending)
+                        self._remove_pending(pending)
                 queue[:] = kept
 
     def _queues(self) -> list[list[_Entry]]:
         return [self._without_leader, *(channel.queued for channel in self._channels.values())]
 
-    def _forget(self, pending: _PendingTransaction) -> None:
+    def _remove_pending(self, pending: _PendingTransaction) -> None:
         name = pending.metadata.transactional_id
         if self._pending.get(name) is pending:
             del self._pending[name]
 
     def metadata_changed(self) -> None:
         """Retry markers that wait for a live leader. Kafka's sender polls instead."""
-        if self._first_told_ms is None:
-            self._first_told_ms = self._host.now_ms()
+        if self._first_metadata_ms is None:
+            self._first_metadata_ms = self._host.now_ms()
         if self._without_leader:
             self._wake()
 
@@ -172,12 +174,12 @@ class MarkerChannels:
         from the log soon after the broker started, because the controller does not announce all
         partitions at once.
         """
-        is_hearing = pending.is_loaded and self._hears_for_ms() > 0
+        may_lack_partitions = pending.is_loaded and self._remaining_grace_ms() > 0
         by_broker: dict[int | None, list[TopicPartition]] = {}
         deleted: list[TopicPartition] = []
         for partition in partitions:
             state = self._metadata_cache.partition_state(partition)
-            if state is None and is_hearing:
+            if state is None and may_lack_partitions:
                 by_broker.setdefault(None, []).append(partition)
             elif state is None:
                 deleted.append(partition)
@@ -201,11 +203,11 @@ class MarkerChannels:
                 )
         if deleted:
             if not self._is_current(pending):
-                self._forget(pending)
+                self._remove_pending(pending)
             else:
                 for partition in deleted:
                     metadata.remove_partition(partition)
-                self._close_if_done(pending)
+                self._maybe_write_completion(pending)
         self._wake(delay_ms)
 
     def _is_current(self, pending: _PendingTransaction) -> bool:
@@ -230,11 +232,11 @@ class MarkerChannels:
     def _take_turn(self) -> None:
         """Retry failed appends to the log, and send the queued markers as requests."""
         self._turn = None
-        again, self._to_append_again = self._to_append_again, []
-        for pending in again:
-            self._start_task(self._close(pending))
-        homeless, self._without_leader = self._without_leader, []
-        for pending, marker in homeless:
+        retries, self._append_retries = self._append_retries, []
+        for pending in retries:
+            self._start_task(self._write_completion(pending))
+        unsendable, self._without_leader = self._without_leader, []
+        for pending, marker in unsendable:
             self._queue(pending, marker.partitions)
         self._cancel_turn()  # the loop below sends the markers queued just now
         for broker_id, channel in tuple(self._channels.items()):
@@ -242,16 +244,16 @@ class MarkerChannels:
                 channel.unsent.append(channel.queued)
                 channel.queued = []
                 self._send_next(broker_id, channel)
-        if self._to_append_again:
+        if self._append_retries:
             self._wake(self._request_timeout_ms)
-        if self._without_leader and (left_ms := self._hears_for_ms()) > 0:
-            self._wake(left_ms)
+        if self._without_leader and (remaining_ms := self._remaining_grace_ms()) > 0:
+            self._wake(remaining_ms)
 
-    def _hears_for_ms(self) -> int:
+    def _remaining_grace_ms(self) -> int:
         """Return for how many milliseconds the controller may still announce partitions."""
-        if self._first_told_ms is None:
+        if self._first_metadata_ms is None:
             return 0
-        return max(0, self._first_told_ms + _HEARING_MS - self._host.now_ms())
+        return max(0, self._first_metadata_ms + _METADATA_GRACE_MS - self._host.now_ms())
 
     def _send_next(self, broker_id: int, channel: _BrokerMarkers) -> None:
         if channel.is_busy or channel.timer is not None or not channel.unsent:
@@ -267,7 +269,7 @@ class MarkerChannels:
             else:
                 self._answered(entries, response)
                 self._send_next(broker_id, channel)
-            if self._to_append_again:
+            if self._append_retries:
                 self._wake()
 
         self._send(broker_id, request, answered)
@@ -288,7 +290,7 @@ class MarkerChannels:
             if self._is_current(pending):
                 self._queue(pending, marker.partitions)
             else:
-                self._forget(pending)
+                self._remove_pending(pending)
 
     def _answered(self, entries: list[_Entry], response: WriteTxnMarkersResponse) -> None:
         outcomes: dict[int, dict[TopicPartition, ErrorCode]] = {}
@@ -296,12 +298,12 @@ class MarkerChannels:
             outcomes.setdefault(producer_id, {}).update(partitions)
         for pending, marker in entries:
             if not self._is_current(pending):
-                self._forget(pending)
+                self._remove_pending(pending)
                 continue
             errors = outcomes.get(marker.producer_id, {})
-            self._take_outcome(pending, marker.partitions, errors)
+            self._handle_result(pending, marker.partitions, errors)
 
-    def _take_outcome(
+    def _handle_result(
         self,
         pending: _PendingTransaction,
         partitions: tuple[TopicPartition, ...],
@@ -312,32 +314,32 @@ class MarkerChannels:
         Any other error is retried. On one that it never expects, Kafka's broker halts.
         """
         retried: list[TopicPartition] = []
-        is_given_up = False
+        is_fenced = False
         for partition in partitions:
             error = errors.get(partition, ErrorCode.UNKNOWN_SERVER_ERROR)
-            if error is ErrorCode.NONE or error in _WITHOUT_MARKERS:
+            if error is ErrorCode.NONE or error in _NO_MARKER_ERRORS:
                 pending.metadata.remove_partition(partition)
-            elif error in _GIVEN_UP:
-                self._forget(pending)
-                is_given_up = True
+            elif error in _FENCING_ERRORS:
+                self._remove_pending(pending)
+                is_fenced = True
             else:
                 retried.append(partition)
-        if is_given_up:
+        if is_fenced:
             return
         if retried:
             self._queue(pending, retried, RETRY_PAUSE_MS)
         else:
-            self._close_if_done(pending)
+            self._maybe_write_completion(pending)
 
-    # -- closing -------------------------------------------------------------------------------
+    # -- completion ----------------------------------------------------------------------------
 
-    def _close_if_done(self, pending: _PendingTransaction) -> None:
+    def _maybe_write_completion(self, pending: _PendingTransaction) -> None:
         name = pending.metadata.transactional_id
         if not pending.metadata.partitions and self._pending.get(name) is pending:
             del self._pending[name]
-            self._start_task(self._close(pending))
+            self._start_task(self._write_completion(pending))
 
-    async def _close(self, pending: _PendingTransaction) -> None:
+    async def _write_completion(self, pending: _PendingTransaction) -> None:
         """Write the completion of the transaction, unless this broker no longer coordinates it."""
         error = await self._states.append(
             pending.metadata.transactional_id,
@@ -347,11 +349,14 @@ class MarkerChannels:
         )
         if error is ErrorCode.COORDINATOR_NOT_AVAILABLE:
             # Kafka's sender polls its selector with the same timeout, unless it is woken earlier.
-            self._to_append_again.append(pending)
+            self._append_retries.append(pending)
             self._wake(self._request_timeout_ms)
         elif error not in (
             ErrorCode.NONE,
             ErrorCode.NOT_COORDINATOR,
             ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
         ):
-            raise KafkaError(error, f"{pending.metadata.transactional_id} cannot be closed")
+            raise KafkaError(
+                error,
+                f"completion of {pending.metadata.transactional_id} could not be written",
+            )

@@ -104,7 +104,7 @@ class TransactionMetadata:
     def is_epoch_exhausted(self) -> bool:
         return is_epoch_exhausted(self.producer_epoch)
 
-    def may_belong_to(self, producer_id: int, producer_epoch: int) -> bool:
+    def is_valid_producer_id(self, producer_id: int, producer_epoch: int) -> bool:
         """Return whether the producer id can belong to this transactional id (KIP-360); the epoch
         is checked later."""
         return (
@@ -115,13 +115,15 @@ class TransactionMetadata:
 
     # -- preparing -----------------------------------------------------------------------------
 
-    def prepare_fence(self) -> TransitMetadata:
+    def prepare_fence_producer_epoch(self) -> TransitMetadata:
         """Prepare to fence the present epoch, so that the transaction is aborted under the next.
 
         The new epoch is never returned to a client.
         """
         if self.producer_epoch == EPOCH_MAX:
-            raise InvariantError(f"{self.transactional_id} has no epoch left to fence with")
+            raise InvariantError(
+                f"{self.transactional_id} has used all producer epochs and cannot be fenced"
+            )
         epoch = self.producer_epoch if self.fence_failed else self.producer_epoch + 1
         return self._prepare(
             TransactionState.PREPARE_EPOCH_FENCE,
@@ -130,7 +132,7 @@ class TransactionMetadata:
             updated_ms=self.updated_ms,
         )
 
-    def prepare_next_epoch(
+    def prepare_increment_producer_epoch(
         self, timeout_ms: int, expected_epoch: int | None, wall_ms: int
     ) -> TransitMetadata:
         """Prepare an empty transaction under the next epoch.
@@ -140,7 +142,7 @@ class TransactionMetadata:
         ``KafkaError`` PRODUCER_FENCED for any other epoch.
         """
         if self.is_epoch_exhausted:
-            raise InvariantError(f"{self.transactional_id} has no epoch left")
+            raise InvariantError(f"{self.transactional_id} has used all producer epochs")
         epoch, last_epoch = self.producer_epoch + 1, NO_PRODUCER_EPOCH
         if expected_epoch is not None:
             if self.producer_epoch in (NO_PRODUCER_EPOCH, expected_epoch):
@@ -153,18 +155,20 @@ class TransactionMetadata:
                     f"epoch {expected_epoch} of {self.transactional_id} is neither "
                     f"{self.producer_epoch} nor the one before",
                 )
-        return self._begin_anew(self.producer_id, epoch, last_epoch, timeout_ms, wall_ms)
+        return self._prepare_empty(self.producer_id, epoch, last_epoch, timeout_ms, wall_ms)
 
-    def prepare_rotation(
+    def prepare_producer_id_rotation(
         self, producer_id: int, timeout_ms: int, wall_ms: int, keep_last_epoch: bool
     ) -> TransitMetadata:
         """Prepare an empty transaction under a new producer id, after the epochs ran out."""
         if self.state is _ONGOING or self.state.is_prepared:
-            raise InvariantError(f"{self.transactional_id} has a transaction open")
+            raise InvariantError(
+                f"{self.transactional_id} has an open transaction and keeps its producer id"
+            )
         last_epoch = self.producer_epoch if keep_last_epoch else NO_PRODUCER_EPOCH
-        return self._begin_anew(producer_id, 0, last_epoch, timeout_ms, wall_ms)
+        return self._prepare_empty(producer_id, 0, last_epoch, timeout_ms, wall_ms)
 
-    def _begin_anew(
+    def _prepare_empty(
         self, producer_id: int, epoch: int, last_epoch: int, timeout_ms: int, wall_ms: int
     ) -> TransitMetadata:
         return self._prepare(
@@ -189,7 +193,7 @@ class TransactionMetadata:
             updated_ms=wall_ms,
         )
 
-    def prepare_end(self, is_commit: bool, wall_ms: int) -> TransitMetadata:
+    def prepare_abort_or_commit(self, is_commit: bool, wall_ms: int) -> TransitMetadata:
         """Prepare the decision to commit or abort."""
         state = TransactionState.PREPARE_COMMIT if is_commit else TransactionState.PREPARE_ABORT
         return self._prepare(state, updated_ms=wall_ms)
@@ -223,12 +227,12 @@ class TransactionMetadata:
         """Prepare a transition; fields left out keep their value."""
         if self.pending_state is not None:
             raise InvariantError(
-                f"{self.transactional_id} may not go to {state.title} while it goes to "
-                f"{self.pending_state.title}"
+                f"{self.transactional_id} cannot prepare {state.title} while its transition to "
+                f"{self.pending_state.title} is pending"
             )
         if self.state not in VALID_PREVIOUS_STATES[state]:
             raise InvariantError(
-                f"{self.transactional_id} may not go from {self.state.title} to {state.title}"
+                f"{self.transactional_id} cannot change from {self.state.title} to {state.title}"
             )
         if producer_id is None:
             producer_id = self.producer_id
@@ -236,7 +240,7 @@ class TransactionMetadata:
             producer_epoch = self.producer_epoch
         if producer_id < 0 or (producer_epoch < 0 and state is not _DEAD):
             raise InvariantError(
-                f"{self.transactional_id} may not have producer id {producer_id} and epoch "
+                f"{self.transactional_id} cannot have producer id {producer_id} and epoch "
                 f"{producer_epoch}"
             )
         self.pending_state = state
@@ -260,9 +264,9 @@ class TransactionMetadata:
         Raises ``InvariantError`` if ``target`` cannot follow the present state.
         """
         state = self.pending_state
-        if state is None or state is not target.state or not self._follows(target):
+        if state is None or state is not target.state or not self._is_valid_target(target):
             raise InvariantError(
-                f"{self.transactional_id} in {self.state.title} may not become {target}"
+                f"{self.transactional_id} in state {self.state.title} cannot change to {target}"
             )
         if state is _EMPTY:
             self.timeout_ms = target.timeout_ms
@@ -280,7 +284,7 @@ class TransactionMetadata:
         self.pending_state = None
         self.state = state
 
-    def _follows(self, target: TransitMetadata) -> bool:
+    def _is_valid_target(self, target: TransitMetadata) -> bool:
         """Return whether the target can follow the present state."""
         state = target.state
         if state is _EMPTY:
@@ -306,7 +310,7 @@ class TransactionMetadata:
         """Remove a partition that no longer needs a marker."""
         if not self.state.is_prepared:
             raise InvariantError(
-                f"{self.transactional_id} in {self.state.title} waits for no markers"
+                f"{self.transactional_id} in state {self.state.title} has no markers to write"
             )
         self.partitions.pop(partition, None)
 

@@ -61,13 +61,13 @@ def decode_value(transactional_id: str, data: bytes) -> TransactionMetadata:
     cursor = Cursor(data)
     version = cursor.number(">h")
     if version != 0:
-        raise ClientError(f"value version {version} of {TRANSACTIONS_TOPIC} is unknown")
+        raise ClientError(f"unknown value version {version} in {TRANSACTIONS_TOPIC}")
     producer_id, epoch, timeout_ms = (cursor.number(form) for form in (">q", ">h", ">i"))
     number = cursor.number(">b")
     try:
         state = TransactionState(number)
     except ValueError:
-        raise ClientError(f"{number} is no state of a transaction") from None
+        raise ClientError(f"unknown transaction state {number} in {TRANSACTIONS_TOPIC}") from None
     partitions: list[TopicPartition] = []
     for _ in range(cursor.number(">i")):
         topic = cursor.string()

@@ -50,7 +50,7 @@ _RECORD_OVERHEAD = 30
 """Upper bound of the bytes in a tombstone besides its transactional id."""
 
 
-class Coordinated(NamedTuple):
+class CoordinatorEpochAndMetadata(NamedTuple):
     """A transactional id that this broker coordinates."""
 
     coordinator_epoch: int
@@ -97,23 +97,25 @@ class TransactionStateManager:
 
     # -- lookup --------------------------------------------------------------------------------
 
-    def find(self, transactional_id: str) -> Coordinated:
+    def find(self, transactional_id: str) -> CoordinatorEpochAndMetadata:
         """Return the state of a transactional id, with its coordinator epoch.
 
         Raises ``KafkaError`` COORDINATOR_LOAD_IN_PROGRESS or NOT_COORDINATOR.
         """
-        owned = self._owner(transactional_id)
-        return Coordinated(owned.coordinator_epoch, owned.transactions.get(transactional_id))
+        owned = self._owned_partition(transactional_id)
+        return CoordinatorEpochAndMetadata(
+            owned.coordinator_epoch, owned.transactions.get(transactional_id)
+        )
 
     def put_if_absent(self, metadata: TransactionMetadata) -> TransactionMetadata:
         """Keep a new id and return its state, or the state already kept; raise like ``find``."""
-        transactions = self._owner(metadata.transactional_id).transactions
+        transactions = self._owned_partition(metadata.transactional_id).transactions
         kept = transactions.setdefault(metadata.transactional_id, metadata)
         if kept is metadata:
             self._tell(metadata.transactional_id, metadata)
         return kept
 
-    def _owner(self, transactional_id: str) -> _OwnedPartition:
+    def _owned_partition(self, transactional_id: str) -> _OwnedPartition:
         number = self.partition_for(transactional_id)
         if number in self._loading:
             raise KafkaError(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
@@ -136,7 +138,7 @@ class TransactionStateManager:
             for metadata in tuple(owned.transactions.values()):
                 yield owned.coordinator_epoch, metadata
 
-    def listed(
+    def list_transactions(
         self, request: ListTransactionsRequest
     ) -> tuple[tuple[str, ...], tuple[ListedTransaction, ...]]:
         """Return the requested states that do not exist, and the ids that pass the filters.
@@ -183,7 +185,7 @@ class TransactionStateManager:
             transactions = {} if hosted.log is None else _read(hosted.log)
             self._owned[number] = _OwnedPartition(epoch, hosted, transactions)
             for metadata in transactions.values():
-                self._note_begin(metadata)
+                self._record_start_time(metadata)
                 self._tell(metadata.transactional_id, metadata)
             del self._loading[number]
             loaded(epoch, list(transactions.values()))
@@ -297,11 +299,11 @@ class TransactionStateManager:
         is_open = metadata.state is TransactionState.ONGOING
         metadata.complete(target)
         if not is_open:
-            self._note_begin(metadata)
+            self._record_start_time(metadata)
         self._tell(transactional_id, metadata, before)
         return _NONE
 
-    def _note_begin(self, metadata: TransactionMetadata) -> None:
+    def _record_start_time(self, metadata: TransactionMetadata) -> None:
         """Note when the transaction began on the runtime's clock, for its timeout."""
         open_ms = self._host.wall_ms() - metadata.start_ms
         metadata.began_ms = self._host.now_ms() - open_ms
@@ -328,14 +330,14 @@ class TransactionStateManager:
                     continue
                 size += len(transactional_id.encode()) + _RECORD_OVERHEAD
                 if expired and size > log.settings.max_message_bytes:
-                    self._bury(number, owned, expired)
+                    self._write_tombstones(number, owned, expired)
                     expired, size = [], 0
                 metadata.prepare_dead()
                 expired.append(transactional_id)
             if expired:
-                self._bury(number, owned, expired)
+                self._write_tombstones(number, owned, expired)
 
-    def _bury(self, number: int, owned: _OwnedPartition, expired: list[str]) -> None:
+    def _write_tombstones(self, number: int, owned: _OwnedPartition, expired: list[str]) -> None:
         epoch = owned.coordinator_epoch
         epochs = {name: owned.transactions[name].producer_epoch for name in expired}
 

@@ -61,7 +61,7 @@ EXPIRABLE_STATES = (_EMPTY, _COMPLETE_COMMIT, _COMPLETE_ABORT)
 """States in which a transactional id may expire."""
 
 
-def answer_to_end(state: TransactionState, is_commit: bool) -> ErrorCode:
+def end_txn_error(state: TransactionState, is_commit: bool) -> ErrorCode:
     """Return the answer to EndTxn in a state other than Ongoing."""
     prepared, complete = (
         (TransactionState.PREPARE_COMMIT, _COMPLETE_COMMIT)

@@ -24,7 +24,7 @@ from ...replication.partition.metadata_cache import MetadataCache
 from ..partitioning import coordinating_partition
 
 _NONE = ErrorCode.NONE
-Verified = Callable[[Mapping[TopicPartition, ErrorCode]], object]
+VerificationCallback = Callable[[Mapping[TopicPartition, ErrorCode]], object]
 """Called with the partitions that may not be written, each with its error."""
 
 SendVerification = Callable[
@@ -34,7 +34,7 @@ SendVerification = Callable[
 there was none."""
 
 
-class _Waiting:
+class _QueuedVerifications:
     """Transactions to verify in the next request to one coordinator."""
 
     __slots__ = ("callbacks", "knows_abortable", "transactions")
@@ -44,7 +44,7 @@ class _Waiting:
         """True if the first client knows TRANSACTION_ABORTABLE; as in Kafka, that counts for the
         whole request."""
         self.transactions: dict[str, TransactionPartitions] = {}
-        self.callbacks: dict[str, Verified] = {}
+        self.callbacks: dict[str, VerificationCallback] = {}
 
 
 class TransactionVerifier:
@@ -61,37 +61,40 @@ class TransactionVerifier:
         self._config = config
         self._metadata_cache = metadata_cache
         self._send = send
-        self._waiting: dict[int, _Waiting] = {}
+        self._queued: dict[int, _QueuedVerifications] = {}
         self._in_flight: dict[int, None] = {}
 
     def verify(
-        self, asked: TransactionPartitions, knows_abortable: bool, verified: Verified
+        self,
+        transaction: TransactionPartitions,
+        knows_abortable: bool,
+        callback: VerificationCallback,
     ) -> None:
-        """Verify partitions; call ``verified`` once the coordinator has answered or cannot be
-        asked.
+        """Verify partitions; call ``callback`` once the coordinator has answered or cannot be
+        reached.
 
         A client that does not know TRANSACTION_ABORTABLE receives INVALID_TXN_STATE instead.
         """
-        coordinator = self._coordinator_of(asked.transactional_id)
+        coordinator = self._coordinator_of(transaction.transactional_id)
         if coordinator is None:
-            verified(dict.fromkeys(asked.partitions, ErrorCode.COORDINATOR_NOT_AVAILABLE))
+            callback(dict.fromkeys(transaction.partitions, ErrorCode.COORDINATOR_NOT_AVAILABLE))
             return
-        waiting = self._waiting.get(coordinator)
-        if waiting is None:
-            waiting = self._waiting[coordinator] = _Waiting(knows_abortable)
+        queued = self._queued.get(coordinator)
+        if queued is None:
+            queued = self._queued[coordinator] = _QueuedVerifications(knows_abortable)
             self._host.call_later_ms(0, lambda: self._send_next(coordinator))
-        before = waiting.transactions.get(asked.transactional_id)
+        before = queued.transactions.get(transaction.transactional_id)
         if before is not None:
-            if before.producer_epoch > asked.producer_epoch:
-                verified(dict.fromkeys(asked.partitions, ErrorCode.INVALID_PRODUCER_EPOCH))
+            if before.producer_epoch > transaction.producer_epoch:
+                callback(dict.fromkeys(transaction.partitions, ErrorCode.INVALID_PRODUCER_EPOCH))
                 return
             # The earlier request is of the same client, which retries, or of a fenced zombie.
-            is_fenced = before.producer_epoch < asked.producer_epoch
+            is_fenced = before.producer_epoch < transaction.producer_epoch
             error = ErrorCode.INVALID_PRODUCER_EPOCH if is_fenced else ErrorCode.NETWORK_EXCEPTION
-            superseded = waiting.callbacks.pop(asked.transactional_id)
+            superseded = queued.callbacks.pop(transaction.transactional_id)
             superseded(dict.fromkeys(before.partitions, error))
-        waiting.transactions[asked.transactional_id] = asked
-        waiting.callbacks[asked.transactional_id] = verified
+        queued.transactions[transaction.transactional_id] = transaction
+        queued.callbacks[transaction.transactional_id] = callback
 
     def _coordinator_of(self, transactional_id: str) -> int | None:
         """Return the broker that coordinates a transactional id; None if it is not alive."""
@@ -103,30 +106,32 @@ class TransactionVerifier:
     def _send_next(self, broker_id: int) -> None:
         if broker_id in self._in_flight:
             return
-        waiting = self._waiting.pop(broker_id, None)
-        if waiting is None:
+        queued = self._queued.pop(broker_id, None)
+        if queued is None:
             return
         self._in_flight[broker_id] = None
 
         def answered(response: AddPartitionsToTxnResponse | None) -> None:
             del self._in_flight[broker_id]
-            self._answered(waiting, response)
+            self._answered(queued, response)
             self._send_next(broker_id)
 
-        request = AddPartitionsToTxnRequest(tuple(waiting.transactions.values()))
+        request = AddPartitionsToTxnRequest(tuple(queued.transactions.values()))
         self._send(broker_id, request, answered)
 
-    def _answered(self, waiting: _Waiting, response: AddPartitionsToTxnResponse | None) -> None:
+    def _answered(
+        self, queued: _QueuedVerifications, response: AddPartitionsToTxnResponse | None
+    ) -> None:
         error = ErrorCode.NETWORK_EXCEPTION if response is None else response.error
         if error is ErrorCode.CLUSTER_AUTHORIZATION_FAILED:
             error = ErrorCode.INVALID_TXN_STATE
         if response is None or error is not _NONE:
-            for transactional_id, verified in waiting.callbacks.items():
-                partitions = waiting.transactions[transactional_id].partitions
-                verified(dict.fromkeys(partitions, error))
+            for transactional_id, callback in queued.callbacks.items():
+                partitions = queued.transactions[transactional_id].partitions
+                callback(dict.fromkeys(partitions, error))
             return
         for result in response.results:
-            waiting.callbacks[result.transactional_id](_unverified(result, waiting.knows_abortable))
+            queued.callbacks[result.transactional_id](_unverified(result, queued.knows_abortable))
 
 
 def _unverified(

@@ -50,11 +50,11 @@ class Verify(Protocol):
 
     def __call__(
         self,
-        asked: TransactionPartitions,
+        transaction: TransactionPartitions,
         knows_abortable: bool,
-        verified: Callable[[Mapping[TopicPartition, ErrorCode]], object],
+        callback: Callable[[Mapping[TopicPartition, ErrorCode]], object],
     ) -> object:
-        """Call ``verified`` once, with the errors of the partitions that may not be written."""
+        """Call ``callback`` once, with the errors of the partitions that may not be written."""
         ...
 
 
@@ -121,24 +121,26 @@ class VerifiedProduce:
 
     def verify_one(
         self,
-        asked: TransactionPartitions,
+        transaction: TransactionPartitions,
         knows_abortable: bool,
-        verified: Callable[[ErrorCode, VerificationGuard | None], object],
+        callback: Callable[[ErrorCode, VerificationGuard | None], object],
     ) -> None:
         """Verify the one partition to which a coordinator of this broker is about to append.
 
-        ``verified`` is called once, with an error and the guard of a transaction to begin, if any.
+        ``callback`` is called once, with an error and the guard of a transaction to begin, if any.
         """
-        (name,) = asked.partitions
+        (name,) = transaction.partitions
         errors: dict[TopicPartition, ErrorCode] = {}
-        guard = self.start(name, (asked.producer_id, asked.producer_epoch, NO_SEQUENCE), errors)
+        guard = self.start(
+            name, (transaction.producer_id, transaction.producer_epoch, NO_SEQUENCE), errors
+        )
         if guard is None or self.verify is None:
-            verified(errors.get(name, _NONE), None)
+            callback(errors.get(name, _NONE), None)
             return
         self.verify(
-            asked,
+            transaction,
             knows_abortable,
-            lambda unverified: verified(unverified.get(name, _NONE), guard),
+            lambda unverified: callback(unverified.get(name, _NONE), guard),
         )
 
     def start(

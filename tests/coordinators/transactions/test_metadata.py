@@ -8,7 +8,7 @@ from fakekafka.coordinators.transactions.states import (
     STATE_BY_TITLE,
     VALID_PREVIOUS_STATES,
     TransactionState,
-    answer_to_end,
+    end_txn_error,
 )
 from fakekafka.protocol.errors import ErrorCode, InvariantError, KafkaError
 from fakekafka.protocol.values import TopicPartition, changed
@@ -28,14 +28,14 @@ def metadata(
 def step(state: TransactionState, subject: TransactionMetadata) -> TransitMetadata:
     """Begin the change to a state by the operation that leads there."""
     if state is S.EMPTY:
-        return subject.prepare_next_epoch(1000, None, 200)
+        return subject.prepare_increment_producer_epoch(1000, None, 200)
     if state is S.ONGOING:
         return subject.prepare_add_partitions((ORDERS,), 200)
     if state in (S.PREPARE_COMMIT, S.PREPARE_ABORT):
-        return subject.prepare_end(state is S.PREPARE_COMMIT, 200)
+        return subject.prepare_abort_or_commit(state is S.PREPARE_COMMIT, 200)
     if state in (S.COMPLETE_COMMIT, S.COMPLETE_ABORT):
         return subject.prepare_complete(200)
-    return subject.prepare_dead() if state is S.DEAD else subject.prepare_fence()
+    return subject.prepare_dead() if state is S.DEAD else subject.prepare_fence_producer_epoch()
 
 
 @pytest.mark.parametrize("before", list(S), ids=lambda state: state.title)
@@ -63,7 +63,7 @@ def test_each_transition_is_allowed_or_refused(before: S, after: S) -> None:
 def test_nothing_begins_while_a_change_is_pending(state: S) -> None:
     subject = metadata(S.EMPTY)
     subject.prepare_add_partitions((ORDERS,), 200)
-    with pytest.raises(InvariantError, match="while it goes to Ongoing"):
+    with pytest.raises(InvariantError, match="transition to Ongoing is pending"):
         step(state, subject)
 
 
@@ -74,7 +74,7 @@ def test_a_transaction_from_its_beginning_to_its_end() -> None:
     subject.complete(subject.prepare_add_partitions((AUDIT, ORDERS), 300))
     assert (subject.state, subject.start_ms, subject.updated_ms) == (S.ONGOING, 200, 300)
     assert tuple(subject.partitions) == (ORDERS, AUDIT)
-    subject.complete(subject.prepare_end(True, 400))
+    subject.complete(subject.prepare_abort_or_commit(True, 400))
     assert (subject.state, tuple(subject.partitions)) == (S.PREPARE_COMMIT, (ORDERS, AUDIT))
     subject.remove_partition(ORDERS)
     target = subject.prepare_complete(500)
@@ -99,7 +99,7 @@ def test_a_target_that_does_not_follow_is_refused(change: str, value: object) ->
     """DP-134: a change must keep epoch, id, timeout and partitions of an open transaction."""
     subject = metadata(S.ONGOING, 3, ORDERS)
     target = subject.prepare_add_partitions((AUDIT,), 200)
-    with pytest.raises(InvariantError, match="may not become"):
+    with pytest.raises(InvariantError, match="cannot change to"):
         subject.complete(changed(target, **{change: value}))
     assert subject.pending_state is S.ONGOING
 
@@ -115,7 +115,7 @@ def test_without_a_pending_change_nothing_is_completed() -> None:
 def test_two_states_are_never_reached(state: S) -> None:
     """Two states are never reached: a dead id is removed instead, and a fence becomes an abort."""
     subject = metadata(S.EMPTY if state is S.DEAD else S.ONGOING)
-    with pytest.raises(InvariantError, match="may not become"):
+    with pytest.raises(InvariantError, match="cannot change to"):
         subject.complete(step(state, subject))
 
 
@@ -140,11 +140,11 @@ def test_epochs_that_a_producer_may_have(
     subject.last_producer_epoch = last
     if outcome is None:
         with pytest.raises(KafkaError) as raised:
-            subject.prepare_next_epoch(2000, expected, 200)
+            subject.prepare_increment_producer_epoch(2000, expected, 200)
         assert raised.value.code is ErrorCode.PRODUCER_FENCED
         assert subject.pending_state is None
         return
-    subject.complete(subject.prepare_next_epoch(2000, expected, 200))
+    subject.complete(subject.prepare_increment_producer_epoch(2000, expected, 200))
     assert (subject.producer_epoch, subject.last_producer_epoch) == outcome
     assert subject.timeout_ms == 2000
 
@@ -154,28 +154,28 @@ def test_the_last_epoch_is_kept_for_fencing() -> None:
     used_up = metadata(S.EMPTY, 32766)
     assert used_up.is_epoch_exhausted
     with pytest.raises(InvariantError):
-        used_up.prepare_next_epoch(1000, None, 200)
-    assert metadata(S.ONGOING, 32766, ORDERS).prepare_fence().producer_epoch == 32767
+        used_up.prepare_increment_producer_epoch(1000, None, 200)
+    assert metadata(S.ONGOING, 32766, ORDERS).prepare_fence_producer_epoch().producer_epoch == 32767
     with pytest.raises(InvariantError):
-        metadata(S.ONGOING, 32767, ORDERS).prepare_fence()
+        metadata(S.ONGOING, 32767, ORDERS).prepare_fence_producer_epoch()
 
 
 def test_a_new_producer_id_begins_with_epoch_zero() -> None:
     subject = metadata(S.COMPLETE_COMMIT, 32766)
-    subject.complete(subject.prepare_rotation(8, 1000, 200, keep_last_epoch=True))
+    subject.complete(subject.prepare_producer_id_rotation(8, 1000, 200, keep_last_epoch=True))
     assert (subject.producer_id, subject.producer_epoch) == (8, 0)
     assert (subject.last_producer_id, subject.last_producer_epoch) == (7, 32766)
-    assert subject.may_belong_to(7, 32766)
-    assert not subject.may_belong_to(7, 12)
+    assert subject.is_valid_producer_id(7, 32766)
+    assert not subject.is_valid_producer_id(7, 12)
     with pytest.raises(InvariantError):
-        metadata(S.ONGOING, 32766).prepare_rotation(9, 1000, 200, keep_last_epoch=False)
+        metadata(S.ONGOING, 32766).prepare_producer_id_rotation(9, 1000, 200, keep_last_epoch=False)
 
 
 def test_who_does_not_name_its_epoch_begins_anew_without_one_before() -> None:
     """Only a producer that named its epoch may repeat the request with it after a lost answer
     (KIP-360); for others no former epoch is kept."""
     subject = metadata(S.COMPLETE_COMMIT, 32766)
-    subject.complete(subject.prepare_rotation(8, 1000, 200, keep_last_epoch=False))
+    subject.complete(subject.prepare_producer_id_rotation(8, 1000, 200, keep_last_epoch=False))
     assert (subject.producer_epoch, subject.last_producer_epoch) == (0, -1)
 
 
@@ -184,7 +184,7 @@ def test_a_fence_that_failed_does_not_raise_the_epoch_again() -> None:
     attempt."""
     subject = metadata(S.ONGOING, 3, ORDERS)
     subject.fence_failed = True
-    assert subject.prepare_fence().producer_epoch == 3
+    assert subject.prepare_fence_producer_epoch().producer_epoch == 3
 
 
 def test_a_producer_id_is_never_negative() -> None:
@@ -196,7 +196,7 @@ def test_a_producer_id_is_never_negative() -> None:
 
 @pytest.mark.parametrize("state", [s for s in S if not s.is_prepared])
 def test_only_a_decided_transaction_waits_for_markers(state: S) -> None:
-    with pytest.raises(InvariantError, match="waits for no markers"):
+    with pytest.raises(InvariantError, match="has no markers to write"):
         metadata(state, 3, ORDERS).remove_partition(ORDERS)
 
 
@@ -213,7 +213,7 @@ def test_only_a_decided_transaction_waits_for_markers(state: S) -> None:
 def test_answers_to_an_end_where_nothing_is_open(state: S, commit: int, abort: int) -> None:
     """DP-134: if no transaction is open, the same end succeeds again, and another end is
     INVALID_TXN_STATE."""
-    assert (answer_to_end(state, True), answer_to_end(state, False)) == (commit, abort)
+    assert (end_txn_error(state, True), end_txn_error(state, False)) == (commit, abort)
 
 
 def test_states_have_the_names_that_kafka_tells() -> None:
