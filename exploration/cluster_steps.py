@@ -45,7 +45,7 @@ class Kill(Step[World]):
     broker: int
 
     def do(self, world: World) -> bool:
-        if self.broker not in world.mortal():
+        if self.broker not in world.stoppable_brokers():
             return False
         world.simulation.broker(self.broker).kill()
         world.paused.discard(self.broker)

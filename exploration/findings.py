@@ -96,16 +96,26 @@ def coverage_lines(
         yield f"{reached.kind}{where}: {reached.reached}{of}{told}"
 
 
+def known_defect(violation: Violation) -> str:
+    """Describe the defect of Kafka that explains a violation; empty if no known defect does."""
+    if not violation.known:
+        return ""
+    description = KNOWN.get(violation.known)
+    name = f"a known defect of Kafka: {violation.known}"
+    return f"{name}, {description}" if description else name
+
+
+def shortening(shrink_runs: int) -> str:
+    """Return the words that follow a number of steps, about how they were shortened, if so."""
+    return f", shortened in {shrink_runs} runs" if shrink_runs else ""
+
+
 def finding_lines(finding: ShortFind) -> Iterator[str]:
     """Yield lines about a find: what was seen, how often, and the command that repeats it."""
     violation = finding.violation
-    known = f"a known defect of Kafka: {violation.known}, {KNOWN.get(violation.known, '')}".rstrip(
-        ", "
-    )
     yield f"{violation.promise}, in {finding.runs} runs: {violation.text}"
-    yield f"  {known}" if violation.known else "  not a known defect of Kafka"
-    made = f", shortened in {finding.shrink_runs} runs" if finding.shrink_runs else ""
-    yield f"  {finding.steps} faults and actions{made}"
+    yield f"  {known_defect(violation) or 'not a known defect of Kafka'}"
+    yield f"  {finding.steps} faults and actions{shortening(finding.shrink_runs)}"
     yield f"  {finding.history.command}"
 
 

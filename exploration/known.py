@@ -34,7 +34,7 @@ KNOWN: dict[str, str] = {
     "(docs/kafka/isr.md#changes-through-the-controller)",
     "refused AlterIsr": "as KAFKA-2729, but a deposed controller refuses the change",
     "unanswered create": "a controller creates a partition again after an unanswered creation",
-    "truncating deaf": "a truncating follower ignores the high watermark in a fetch response "
+    "missed high watermark": "a truncating follower ignores the high watermark in a fetch response "
     "(docs/kafka/fetch-sessions.md#answers)",
     "dropped in sync": "a reassignment drops the only replicas in sync "
     "(docs/kafka/reassignment.md#dropped-in-sync)",

@@ -9,9 +9,8 @@ from pathlib import Path
 from ..spark_bench.reports.page_parts import escaped, head, table
 from .coverage import SAMPLED, SAMPLED_KINDS, summed_up
 from .explorer import ClusterExploration
-from .findings import ShortFind, summary
+from .findings import ShortFind, known_defect, shortening, summary
 from .history import TARGETS
-from .known import KNOWN
 
 _STYLE = """
 body { max-width: 960px; }
@@ -75,15 +74,8 @@ def _find(finding: ShortFind) -> Iterator[str]:
     yield f"<h3>{escaped(violation.promise)}</h3>"
     yield f'<p class="about">{escaped(_meaning(violation.promise))}</p>'
     yield f"<p><b>Seen</b> in {finding.runs:,} runs: {escaped(violation.text)}</p>"
-    why = "Nothing known explains it."
-    if violation.known:
-        why = (
-            f"a known defect of Kafka: {violation.known}, {KNOWN.get(violation.known, '')}".rstrip(
-                ", "
-            )
-        )
-    yield f"<p>{escaped(why)}</p>"
-    made = f", shortened in {finding.shrink_runs} runs" if finding.shrink_runs else ""
+    yield f"<p>{escaped(known_defect(violation) or 'Nothing known explains it.')}</p>"
+    made = shortening(finding.shrink_runs)
     yield f"<p><b>Steps</b>: {finding.steps} faults and actions{made}</p><ol>"
     for step in finding.history.steps or ():
         yield f'<li class="{"wait" if step.verb == "wait" else "done"}">{escaped(step)}</li>'

@@ -37,7 +37,7 @@ class World:
         simulation = self.simulation
         return [b for b in simulation.broker_ids if simulation.broker(b).is_alive]
 
-    def mortal(self) -> list[int]:
+    def stoppable_brokers(self) -> list[int]:
         """Return the brokers that may be taken down; some worlds keep a minimum for the ISRs."""
         alive = self.alive()
         return alive if len(alive) > self._alive_min else []
@@ -150,7 +150,7 @@ class World:
             if not process.is_alive:
                 simulation.zookeeper.server(server_id).start()
 
-    def mend_brokers(self) -> None:
+    def recover_brokers(self) -> None:
         """Start brokers that are down, and shut down those that have failed log directories.
 
         The latter are repaired and started by a later call.

@@ -15,8 +15,8 @@ from .program_world import ProgramWorld
 Plan = Callable[[ProgramWorld], Iterable[Step[Any]]]
 """Returns the steps of a run; each is done before the next one is requested."""
 
-_MEND_EVERY_MS = 500
-_MEND_FOR_MS = 60_000
+_RECOVERY_INTERVAL_MS = 500
+_RECOVERY_MS = 60_000
 """Milliseconds after the faults in which stopped brokers are started, as some may still be shutting
 down."""
 _SUPERVISED_FOR_MS = 20_000
@@ -155,14 +155,14 @@ class Conductor:
         self._tell("every fault ends")
         self._world.end_faults()
         self._ended_us = self.simulation.runtime.now_us()
-        self._mend()
+        self._recover_brokers()
 
-    def _mend(self) -> None:
+    def _recover_brokers(self) -> None:
         assert self.simulation is not None
         assert self._ended_us is not None
-        self._world.mend_brokers()
-        if self.simulation.runtime.now_us() < self._ended_us + _MEND_FOR_MS * 1000:
-            self._after(_MEND_EVERY_MS, self._mend)
+        self._world.recover_brokers()
+        if self.simulation.runtime.now_us() < self._ended_us + _RECOVERY_MS * 1000:
+            self._after(_RECOVERY_INTERVAL_MS, self._recover_brokers)
 
     # -- programs that fail --------------------------------------------------------------------
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from ..findings import finding_of
+from ..findings import finding_of, shortening
 from ..history import Outcome
 from .exploration import ProgramExploration
 from .explored_test import explored_test
@@ -85,8 +85,8 @@ def find_lines(find: ProgramFind) -> Iterator[str]:
     """Yield lines about a find: how the test fails, how often, and how to repeat the failure."""
     yield f"fails in {find.runs} {'run' if find.runs == 1 else 'runs'}: {find.text}"
     steps = timed(find.history.steps or ())[:-1]
-    made = f", shortened in {find.shrink_runs} runs" if find.shrink_runs else ""
-    yield f"  {len(steps)} {'fault' if len(steps) == 1 else 'faults'}{made}:"
+    count = f"{len(steps)} {'fault' if len(steps) == 1 else 'faults'}"
+    yield f"  {count}{shortening(find.shrink_runs)}:"
     yield from (f"  {line}" for line in find.outcome.told if "  wait " not in line)
     yield f"  {find.history.command}"
 

@@ -91,22 +91,22 @@ def _any_of(
     return pick
 
 
-def _broker_of_interest(world: ProgramWorld, rng: random.Random, among: list[int]) -> int | None:
+def _pick_broker(world: ProgramWorld, rng: random.Random, candidates: list[int]) -> int | None:
     """Return a broker, most often one that leads a partition of the test's topics."""
     leaders = sorted(
         {
             view.leader
             for view in world.partitions()
-            if view.leader in among and not view.topic.startswith("__")
+            if view.leader in candidates and not view.topic.startswith("__")
         }
     )
     if leaders and rng.random() < _LEADERS_OFTEN:
         return int(rng.choice(leaders))
-    return rng.choice(among) if among else None
+    return rng.choice(candidates) if candidates else None
 
 
-def _mortal_broker(world: ProgramWorld, rng: random.Random) -> int | None:
-    return _broker_of_interest(world, rng, world.mortal())
+def _pick_stoppable_broker(world: ProgramWorld, rng: random.Random) -> int | None:
+    return _pick_broker(world, rng, world.stoppable_brokers())
 
 
 def _heal_after(_what: object) -> Step[Any]:
@@ -114,7 +114,7 @@ def _heal_after(_what: object) -> Step[Any]:
 
 
 def _power_off_broker(world: ProgramWorld, rng: random.Random) -> Drawn:
-    broker = _mortal_broker(world, rng)
+    broker = _pick_stoppable_broker(world, rng)
     if broker is not None:
         yield steps.Wait(HEARD_AFTER_MS)
         yield steps.PowerOff(broker, rng.random() < 0.5)
@@ -123,8 +123,8 @@ def _power_off_broker(world: ProgramWorld, rng: random.Random) -> Drawn:
 
 
 def _fail_log_dir(world: ProgramWorld, rng: random.Random) -> Drawn:
-    running = [broker for broker in world.mortal() if broker in world.running()]
-    broker = _broker_of_interest(world, rng, running)
+    running = [broker for broker in world.stoppable_brokers() if broker in world.running()]
+    broker = _pick_broker(world, rng, running)
     if broker is not None:
         disk = world.simulation.processes[broker].spec.disk
         yield steps.FailLogDir(broker, rng.randrange(len(disk.directories)))
@@ -133,8 +133,8 @@ def _fail_log_dir(world: ProgramWorld, rng: random.Random) -> Drawn:
 
 
 def _stop_broker(world: ProgramWorld, rng: random.Random) -> Drawn:
-    running = [broker for broker in world.mortal() if broker in world.running()]
-    broker = _broker_of_interest(world, rng, running)
+    running = [broker for broker in world.stoppable_brokers() if broker in world.running()]
+    broker = _pick_broker(world, rng, running)
     if broker is not None:
         yield steps.Stop(broker)
 
@@ -148,8 +148,8 @@ def _cut_brokers(world: ProgramWorld, rng: random.Random) -> Drawn:
 
 
 def _cut_program(world: ProgramWorld, rng: random.Random) -> Drawn:
-    names = world.reachable()
-    broker = _broker_of_interest(world, rng, list(world.simulation.broker_ids))
+    names = world.attackable_programs()
+    broker = _pick_broker(world, rng, list(world.simulation.broker_ids))
     if names and broker is not None:
         direction = rng.choice(("to", "from", "from", "both"))
         yield CutProgram(rng.choice(names), broker_name(broker), direction)
@@ -158,15 +158,15 @@ def _cut_program(world: ProgramWorld, rng: random.Random) -> Drawn:
 
 
 def _slow_program(world: ProgramWorld, rng: random.Random) -> Drawn:
-    names = world.reachable()
-    broker = _broker_of_interest(world, rng, list(world.simulation.broker_ids))
+    names = world.attackable_programs()
+    broker = _pick_broker(world, rng, list(world.simulation.broker_ids))
     if names and broker is not None:
         ms = rng.choice((20, 200, 1000))
         yield SlowProgram(rng.choice(names), broker_name(broker), ms)
 
 
 def _shift_clock(world: ProgramWorld, rng: random.Random) -> Drawn:
-    names = world.struck()
+    names = world.stoppable_programs()
     if names:
         yield ShiftClock(rng.choice(names), rng.choice(_SHIFTS_MS))
 
@@ -211,28 +211,31 @@ def _paused(world: ProgramWorld) -> list[str]:
     return [name for name, program in world.programs.items() if program.is_paused]
 
 
-_STRUCK = _any_of(ProgramWorld.struck)
+_pick_stoppable_program = _any_of(ProgramWorld.stoppable_programs)
 FAULTS: Choices = {
-    "kill_program": (12, _episode(_STRUCK, KillProgram, _DOWN_MS, RestartProgram)),
-    "pause_program": (8, _episode(_STRUCK, PauseProgram, _STILL_MS, ResumeProgram)),
+    "kill_program": (12, _episode(_pick_stoppable_program, KillProgram, _DOWN_MS, RestartProgram)),
+    "pause_program": (8, _episode(_pick_stoppable_program, PauseProgram, _STILL_MS, ResumeProgram)),
     "isolate_program": (
         4,
-        _episode(_any_of(ProgramWorld.reachable), IsolateProgram, _CUT_MS, _heal_after),
+        _episode(_any_of(ProgramWorld.attackable_programs), IsolateProgram, _CUT_MS, _heal_after),
     ),
     "cut_program": (4, _cut_program),
     "slow_program": (1, _slow_program),
     "shift_clock": (1, _shift_clock),
-    "add_program": (2, one_of(ProgramWorld.scaled, AddProgram)),
-    "kill_broker": (6, _episode(_mortal_broker, steps.Kill, (1000, 4000, 10_000), steps.Start)),
+    "add_program": (2, one_of(ProgramWorld.scalable_programs, AddProgram)),
+    "kill_broker": (
+        6,
+        _episode(_pick_stoppable_broker, steps.Kill, (1000, 4000, 10_000), steps.Start),
+    ),
     "freeze_broker": (
         1,
-        _episode(_mortal_broker, steps.Freeze, _STILL_MS, steps.Thaw, is_sure=True),
+        _episode(_pick_stoppable_broker, steps.Freeze, _STILL_MS, steps.Thaw, is_sure=True),
     ),
     "stop_broker": (2, _stop_broker),
     "isolate_broker": (
         1,
         _episode(
-            _mortal_broker,
+            _pick_stoppable_broker,
             lambda broker: steps.Isolate(broker_name(broker)),
             _CUT_MS,
             _heal_after,

@@ -12,7 +12,7 @@ class KillProgram(Step[ProgramWorld]):
     program: str
 
     def do(self, world: ProgramWorld) -> bool:
-        if self.program not in world.struck():
+        if self.program not in world.stoppable_programs():
             return False
         world.handle(self.program).kill()
         world.killed.add(self.program)
@@ -38,7 +38,7 @@ class PauseProgram(Step[ProgramWorld]):
     program: str
 
     def do(self, world: ProgramWorld) -> bool:
-        if self.program not in world.struck():
+        if self.program not in world.stoppable_programs():
             return False
         world.handle(self.program).pause()
         return True
@@ -62,7 +62,7 @@ class ShiftClock(Step[ProgramWorld]):
     ms: int
 
     def do(self, world: ProgramWorld) -> bool:
-        if self.program not in world.struck():
+        if self.program not in world.stoppable_programs():
             return False
         world.handle(self.program).shift_clock(self.ms)
         return True
@@ -74,7 +74,7 @@ class IsolateProgram(Step[ProgramWorld]):
     program: str
 
     def do(self, world: ProgramWorld) -> bool:
-        if self.program not in world.reachable():
+        if self.program not in world.attackable_programs():
             return False
         world.handle(self.program).isolate()
         world.troubled_network = True
@@ -90,7 +90,7 @@ class CutProgram(Step[ProgramWorld]):
     """``to``, ``from`` or ``both``."""
 
     def do(self, world: ProgramWorld) -> bool:
-        if self.program not in world.reachable():
+        if self.program not in world.attackable_programs():
             return False
         ends = [self.program], [self.broker]
         one, other = ends if self.direction != "from" else ends[::-1]
@@ -108,7 +108,7 @@ class SlowProgram(Step[ProgramWorld]):
     ms: int
 
     def do(self, world: ProgramWorld) -> bool:
-        if self.program not in world.reachable():
+        if self.program not in world.attackable_programs():
             return False
         for link in ((self.program, self.broker), (self.broker, self.program)):
             world.simulation.network.latency(self.ms, source=link[0], target=link[1])
@@ -122,7 +122,7 @@ class AddProgram(Step[ProgramWorld]):
     program: str
 
     def do(self, world: ProgramWorld) -> bool:
-        if self.program not in world.scaled():
+        if self.program not in world.scalable_programs():
             return False
         main, args, options = world.programs[self.program].call
         world.joined += 1

@@ -28,36 +28,37 @@ class ProgramWorld(World):
         self.slowed: list[tuple[str, str]] = []
         """(source, target) links with added latency."""
 
-    def mortal(self) -> list[int]:
+    def stoppable_brokers(self) -> list[int]:
         able = [broker for broker in self.alive() if broker not in self.paused]
         return able if len(able) > self._alive_min else []
 
     def handle(self, name: str) -> ProgramHandle:
         return ProgramHandle(self.simulation.running, self.programs[name])
 
-    def reachable(self) -> list[str]:
+    def attackable_programs(self) -> list[str]:
         """Return the programs whose network may be cut."""
         return [name for name in self.programs if name not in self.spared]
 
-    def struck(self) -> list[str]:
+    def stoppable_programs(self) -> list[str]:
         """Return the programs that may be killed: running ones that the test does not wait for."""
         return [
             name
-            for name in self.reachable()
+            for name in self.attackable_programs()
             if (program := self.programs[name]).is_running
             and not program.is_paused
             and not program.is_awaited
         ]
 
-    def scaled(self) -> list[str]:
+    def scalable_programs(self) -> list[str]:
         """Return the programs that may get another instance, as the test runs several of them.
 
         Empty while the test waits for a condition, which may depend on their number.
         """
         if self.simulation.running.waits_for_condition:
             return []
-        mains = [self.programs[name].call[0] for name in self.reachable()]
-        return [name for name in self.struck() if mains.count(self.programs[name].call[0]) > 1]
+        main_of = {name: self.programs[name].call[0] for name in self.attackable_programs()}
+        mains = list(main_of.values())
+        return [name for name in self.stoppable_programs() if mains.count(main_of[name]) > 1]
 
     def end_faults(self) -> None:
         """End every fault of the cluster and of the programs."""
@@ -68,7 +69,7 @@ class ProgramWorld(World):
         programs = self.simulation.running.programs
         if programs is not None:
             programs.find_half_open()
-        self.mend_brokers()
+        self.recover_brokers()
         for name in self.programs:
             if self.programs[name].is_paused:
                 self.handle(name).resume()

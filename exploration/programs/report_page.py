@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from ...spark_bench.reports.page_parts import escaped, table
+from ..findings import shortening
 from ..report_page import page
 from .exploration import ProgramExploration
 from .findings import ProgramFind, pasted_path, summary
@@ -57,8 +58,7 @@ def _find(find: ProgramFind, folder: Path) -> Iterator[str]:
     yield f"<h3>{escaped(find.signature)}</h3>"
     yield f"<p><b>Fails</b> in {runs}: {escaped(find.text)}</p>"
     *faults, (ends_at_ms, _) = timed(find.history.steps or ())
-    made = f", shortened in {find.shrink_runs} runs" if find.shrink_runs else ""
-    yield f"<p><b>Faults</b>: {len(faults)}{made}</p><ol>"
+    yield f"<p><b>Faults</b>: {len(faults)}{shortening(find.shrink_runs)}</p><ol>"
     for at_ms, step in faults:
         yield f'<li class="done">{at_ms / 1000:.3f} s: {escaped(step)}</li>'
     yield f'<li class="wait">{ends_at_ms / 1000:.3f} s: every fault ends</li>'

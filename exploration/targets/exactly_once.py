@@ -90,7 +90,7 @@ class ExactlyOnce(Target):
             steps.Thaw(broker).do(world)
         end_ms = simulation.now_ms + patience_ms
         while simulation.now_ms < end_ms and world.differences():
-            world.mend_brokers()  # again, as a broker may still have been shutting down
+            world.recover_brokers()  # again, as a broker may still have been shutting down
             simulation.run_for(2000)
         if not world.differences():  # give duplicates time to appear
             simulation.run_for(20_000)

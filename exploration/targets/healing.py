@@ -28,17 +28,18 @@ class Healing:
         self._simulation = target.world.simulation
         self._load = load
         self._known = target.known
-        self._mended: set[int] = set()
+        self._started_brokers: set[int] = set()
         """Brokers that were started during the healing."""
-        self._helped: dict[str, tuple[str, str]] = {}  # promise -> (what was lacking, its name)
-        self._missed = "KAFKA-1120"
+        self._interventions: dict[str, tuple[str, str]] = {}
+        """Promise -> (why it was not kept, name of the defect that made the help necessary)."""
+        self._controller_defect = "KAFKA-1120"
         self._controller_moves = 0
         """Number of controller moves for brokers whose restart the controller had missed."""
-        self.restarted: set[TopicPartition] = set()
+        self.restarted_leaders: set[TopicPartition] = set()
         """Partitions whose leader was restarted to change their ISR."""
         self._restarted_followers: set[int] = set()
         """Brokers that were restarted because their fetchers had stopped."""
-        self.relieved: set[TopicPartition] = set()
+        self.controller_moved_for: set[TopicPartition] = set()
         """Partitions for which the controller was moved."""
 
     def run(self) -> bool:
@@ -52,38 +53,38 @@ class Healing:
         self._load.sends = False
         limit_ms = simulation.now_ms + SETTLE_MS
         while True:
-            self._mend_brokers()
+            self._recover_brokers()
             lacking = self._target.lacking()
             if lacking is None or simulation.now_ms >= limit_ms:
                 break
             promise, _ = lacking
             if simulation.now_ms >= limit_ms - SETTLE_MS / 2:
-                self._relieve_controller()
+                self._move_controller_if_stuck()
             if simulation.now_ms >= limit_ms - SETTLE_MS * 0.9 and promise != "BrokersRun":
-                self._relieve_partitions()
+                self._replace_dropped_leaders()
             if simulation.now_ms >= limit_ms - SETTLE_MS / 4 and promise == "IsrWhole":
-                self._relieve_high_watermarks()
-                self._relieve_leaders()
-                self._relieve_fetchers()
+                self._propagate_high_watermarks()
+                self._restart_leader_with_stuck_isr()
+                self._restart_failed_fetcher()
             simulation.run_for(500)
-        for helped, (text, name) in self._helped.items():
-            self._target.tell_lacking(helped, text, name)
+        for promise, (text, name) in self._interventions.items():
+            self._target.tell_lacking(promise, text, name)
         if lacking is not None:
             waited_s = SETTLE_MS / 1000
             text = f"not {waited_s:g} s after the last fault: {lacking[1]}"
             self._target.tell_lacking(lacking[0], text)
         return lacking is None
 
-    def _note_help(self, name: str) -> None:
+    def _record_intervention(self, name: str) -> None:
         """Record that an operator helps, with the name of the reason.
 
         The last reason recorded for a promise counts as the one that broke it.
         """
         lacking = self._target.lacking()
         if lacking is not None:
-            self._helped[lacking[0]] = (lacking[1], name)
+            self._interventions[lacking[0]] = (lacking[1], name)
 
-    def _mend_brokers(self) -> None:
+    def _recover_brokers(self) -> None:
         simulation = self._simulation
         for broker_id, process in simulation.processes.items():
             handle = simulation.broker(broker_id)
@@ -94,12 +95,12 @@ class Healing:
                 continue
             if not handle.is_alive:
                 self._world.repair(broker_id)
-                if broker_id in self._mended:  # it halted or was shut down again
-                    self._discard_cut_partitions(broker_id, disk)
-                self._mended.add(broker_id)
+                if broker_id in self._started_brokers:  # it halted or was shut down again
+                    self._delete_diverged_logs(broker_id, disk)
+                self._started_brokers.add(broker_id)
                 handle.start(wait=False)
 
-    def _discard_cut_partitions(self, broker_id: int, disk: Any) -> None:
+    def _delete_diverged_logs(self, broker_id: int, disk: Any) -> None:
         """Help a broker of 0.10 that has more records than a leader that truncated (KIP-101).
 
         Such a broker halts after each start, because it must not truncate its own log
@@ -110,7 +111,7 @@ class Healing:
         for where in sorted(self._known.notes):
             if broker_id not in self._stored_isr(where) and disk.stored(where) is not None:
                 disk.delete_log(where)
-                self._note_help("KIP-101 (divergence)")
+                self._record_intervention("KIP-101 (divergence)")
 
     def _stored_isr(self, where: TopicPartition) -> list[int]:
         """Return the ISR stored in ZooKeeper."""
@@ -118,7 +119,7 @@ class Healing:
         isr: list[int] = json.loads(self._simulation.zookeeper.get(path) or b"{}").get("isr", [])
         return isr
 
-    def _relieve_controller(self) -> None:
+    def _move_controller_if_stuck(self) -> None:
         """Move the controller to another broker where Kafka needs that, as operators did.
 
         One reason is a partition that the controller considers new because it lost the answer to
@@ -133,23 +134,23 @@ class Healing:
         # 0.10.1 announces the live brokers only after the leaders to follow (KAFKA-4443).
         needed = 1 if simulation.behaviour.failover_announces_brokers_first else 2
         if not simulation.behaviour.broker_epochs and self._controller_moves < needed:
-            if not self._controller_moves and self._follows_nobody():
-                self._missed = "KAFKA-4443"
+            if not self._controller_moves and self._has_follower_of_unknown_leader():
+                self._controller_defect = "KAFKA-4443"
             self._controller_moves += 1
-            self._note_help(self._missed)
-            self.relieved.update(self._world.main)
+            self._record_intervention(self._controller_defect)
+            self.controller_moved_for.update(self._world.main)
             simulation.controller.resign()
             return
         context = simulation.running.require_controller().context
         for where, state in context.states.partition_states.items():
-            if state is PartitionState.NEW and where not in self.relieved:
-                self.relieved.add(where)
+            if state is PartitionState.NEW and where not in self.controller_moved_for:
+                self.controller_moved_for.add(where)
                 if znode_paths.topic_partition_state_path(where) in simulation.zookeeper.tree():
-                    self._note_help("unanswered create")
+                    self._record_intervention("unanswered create")
                     simulation.controller.resign()
                     return
 
-    def _follows_nobody(self) -> bool:
+    def _has_follower_of_unknown_leader(self) -> bool:
         """Return True if a broker was told to follow a leader unknown to it.
 
         Until 0.10.1, such a broker creates the log and ignores the rest of the request.
@@ -162,7 +163,7 @@ class Healing:
             for partition in (self._world.hosted(b, where) for b in self._simulation.broker_ids)
         )
 
-    def _relieve_partitions(self) -> None:
+    def _replace_dropped_leaders(self) -> None:
         """Elect leaders for partitions whose leader was dropped by a reassignment.
 
         ``KafkaController.updateCurrentReassignment`` stops replicas that an earlier request was
@@ -182,40 +183,40 @@ class Healing:
                 continue
             isr = leadership.leader_and_isr.isr
             if self._known.dropped[where].issuperset(isr):
-                self._elect_without(where, isr)
-            elif where not in self.relieved:
-                self.relieved.add(where)
-                self._note_help("dropped in sync")
+                self._elect_outside_isr(where, isr)
+            elif where not in self.controller_moved_for:
+                self.controller_moved_for.add(where)
+                self._record_intervention("dropped in sync")
                 simulation.controller.resign()
                 return
 
-    def _elect_without(self, where: TopicPartition, brokers: tuple[int, ...]) -> None:
+    def _elect_outside_isr(self, where: TopicPartition, brokers: tuple[int, ...]) -> None:
         """Elect a leader outside the ISR while the ISR's brokers are down.
 
         Records that the new leader lacks are lost.
         """
         simulation = self._simulation
-        self._note_help("dropped in sync")
+        self._record_intervention("dropped in sync")
         for broker_id in brokers:
             if simulation.broker(broker_id).state == "running":
                 simulation.broker(broker_id).begin_shutdown()
 
-        def they_are_gone() -> bool:
+        def are_brokers_offline() -> bool:
             if simulation.controller.id is None:
                 return False
-            known = simulation.running.require_controller().context
-            return not any(b in known.brokers.live_or_shutting_down_broker_ids for b in brokers)
+            context = simulation.running.require_controller().context
+            return not any(b in context.brokers.live_or_shutting_down_broker_ids for b in brokers)
 
-        simulation.run_until(they_are_gone)
+        simulation.run_until(are_brokers_offline)
         simulation.elect_leaders("unclean", [where])
         view = simulation.partition(*where)
         if view.leader is not None:
             replica = view.replica(view.leader)
-            since = [start for epoch, start in replica.epochs if epoch >= view.leader_epoch]
-            end = min(since, default=replica.log_end_offset)
+            epoch_starts = [start for epoch, start in replica.epochs if epoch >= view.leader_epoch]
+            end = min(epoch_starts, default=replica.log_end_offset)
             self._known.note(where, end, "dropped in sync")
 
-    def _relieve_high_watermarks(self) -> None:
+    def _propagate_high_watermarks(self) -> None:
         """Write to partitions in which a follower missed the last high watermark.
 
         A follower that is about to truncate ignores a partition in the response to an earlier
@@ -230,10 +231,10 @@ class Healing:
                 replicas = [view.replica(broker_id) for broker_id in view.replicas]
                 ends = {replica.log_end_offset for replica in replicas}
                 if len(ends) == 1 and any(r.high_watermark not in ends for r in replicas):
-                    self._note_help("truncating deaf")
+                    self._record_intervention("missed high watermark")
                     self._simulation.produce(topic, b"relief", partition=view.partition)
 
-    def _relieve_leaders(self) -> None:
+    def _restart_leader_with_stuck_isr(self) -> None:
         """Restart a leader that cannot change its ISR until it gets a new leader epoch.
 
         The leader knows an older version of the partition's state than ZooKeeper, because its ISR
@@ -246,7 +247,7 @@ class Healing:
             for view in self._world.views(topic):
                 where = TopicPartition(topic, view.partition)
                 path = znode_paths.topic_partition_state_path(where)
-                if view.leader is None or where in self.restarted:
+                if view.leader is None or where in self.restarted_leaders:
                     continue
                 partition = self._world.hosted(view.leader, where)
                 if partition is None:
@@ -261,12 +262,12 @@ class Healing:
                     name = "refused AlterIsr"
                 else:
                     continue
-                self.restarted.add(where)
-                self._note_help(name)
+                self.restarted_leaders.add(where)
+                self._record_intervention(name)
                 self._simulation.broker(view.leader).begin_shutdown()
                 return
 
-    def _relieve_fetchers(self) -> None:
+    def _restart_failed_fetcher(self) -> None:
         """Restart a broker that stopped fetching as its log differs from its leader's (KIP-320).
 
         The broker missed that its leader did not lead for a while, and that the leader truncated
@@ -285,7 +286,7 @@ class Healing:
             failed = broker.replica_manager.fetcher_manager.failed_partitions
             if any(self._differs_from_leader(broker_id, where) for where in failed):
                 self._restarted_followers.add(broker_id)
-                self._note_help("KIP-320")
+                self._record_intervention("KIP-320")
                 self._simulation.broker(broker_id).begin_shutdown()
                 return
 
@@ -294,8 +295,8 @@ class Healing:
         the leader's log."""
         leader = self._world.leader(*where)
         own = self._world.hosted(broker_id, where)
-        its = None if leader is None else self._world.hosted(leader, where)
-        if own is None or own.log is None or its is None or its.log is None:
+        at_leader = None if leader is None else self._world.hosted(leader, where)
+        if own is None or own.log is None or at_leader is None or at_leader.log is None:
             return False
-        ends = its.log.end_offset_for_epoch(own.log.latest_epoch)
+        ends = at_leader.log.end_offset_for_epoch(own.log.latest_epoch)
         return ends.end_offset < own.log.log_end_offset

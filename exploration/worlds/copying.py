@@ -166,9 +166,9 @@ def _kill_leader(world: CopyWorld, rng: random.Random) -> Drawn:
 
 
 def _stop(world: CopyWorld, rng: random.Random) -> Drawn:
-    mortal = world.mortal()
-    if mortal:
-        yield steps.Stop(rng.choice(mortal))
+    stoppable_brokers = world.stoppable_brokers()
+    if stoppable_brokers:
+        yield steps.Stop(rng.choice(stoppable_brokers))
         yield steps.Wait(2000)
 
 
@@ -196,7 +196,7 @@ def _fed(choose: Choose[CopyWorld]) -> Choose[CopyWorld]:
 
 
 CHOICES: Choices = {
-    "kill": (2, _fed(one_of(World.mortal, steps.Kill))),
+    "kill": (2, _fed(one_of(World.stoppable_brokers, steps.Kill))),
     "kill a leader": (2, _fed(_kill_leader)),
     "start": (2, _fed(one_of(World.down, steps.Start))),
     "stop": (1, _fed(_stop)),

@@ -149,8 +149,8 @@ def test_a_leader_that_a_reassignment_dropped_is_replaced_by_the_next_controller
         simulation.run_for(10_000)
         assert simulation.partition(*where).leader is None
         target.healing.run()
-    relieved = set() if rebalances else {where}
-    assert (target.known.notes, target.healing.relieved) == ({}, relieved)
+    moved = set() if rebalances else {where}
+    assert (target.known.notes, target.healing.controller_moved_for) == ({}, moved)
     found = {violation.signature for violation in target.end()}
     assert found == (set() if rebalances else {"PartitionsOnline: dropped in sync"})
 
@@ -214,8 +214,8 @@ def test_records_that_are_missing_changed_or_doubled_are_told() -> None:
         ("broker_lacks_a_topic_of_0_11", {"MetadataAgrees: KAFKA-1120"}),
         ("broker_lacks_a_topic_of_1_1", {"IsrWhole: KAFKA-1120"}),
         ("dead_broker_stays_in_the_isr", set()),
-        ("high_watermark_one_change_behind", {"IsrWhole: truncating deaf"}),
-        ("high_watermark_one_record_behind", {"IsrWhole: truncating deaf"}),
+        ("high_watermark_one_change_behind", {"IsrWhole: missed high watermark"}),
+        ("high_watermark_one_record_behind", {"IsrWhole: missed high watermark"}),
         (
             "dropped_replica_leads_with_an_empty_log",
             {"AcknowledgedSurvive: dropped in sync", "ReadsArePrefixes: dropped in sync"},
