@@ -57,7 +57,9 @@ class Section:
 
         parameters = (replace(one, name=called[one.name]) for one in action.parameters)
         in_body = tuple(one for one in parameters if f"{{{one.name}}}" not in path)
-        return Operation(method, path, self.tag, action.summary, run or act, in_body, action.gives)
+        return Operation(
+            method, path, self.tag, action.summary, run or act, in_body, action.answer_description
+        )
 
 
 def _name(parameter: Parameter, path: str, names: Mapping[str, str]) -> str:

@@ -78,13 +78,13 @@ class Action:
     parameters: tuple[Parameter, ...] = ()
     example: Mapping[str, Any] = field(default_factory=dict)
     """Example keys in a scenario file, for a cluster of three brokers with a topic orders."""
-    does: Callable[..., Any] | None = None
+    function: Callable[..., Any] | None = None
     """Function that performs the action, if a plain call of the method is not enough."""
     check: Callable[[Mapping[str, Any]], object] | None = None
     """Raises ``UsageError`` for an invalid combination of arguments."""
-    gives: str = "null"
+    answer_description: str = "null"
     """Description of the control API's answer."""
-    files_say: Mapping[str, Any] = field(default_factory=dict)
+    fixed_in_files: Mapping[str, Any] = field(default_factory=dict)
     """Values of arguments that scenario files cannot set; ``NO_DEFAULT`` leaves the default."""
 
     @property
@@ -95,26 +95,30 @@ class Action:
     @property
     def in_files(self) -> tuple[Parameter, ...]:
         """The parameters under their names in scenario files."""
-        return tuple(one.in_files for one in self.parameters if one.name not in self.files_say)
+        return tuple(one.in_files for one in self.parameters if one.name not in self.fixed_in_files)
 
     def read_from_file(
-        self, values: Mapping[str, Any], context: Context, beside: Sequence[str]
+        self, values: Mapping[str, Any], context: Context, other_keys: Sequence[str]
     ) -> dict[str, Any]:
-        """Read the arguments from a scenario's table, which may also have the keys ``beside``."""
+        """Read the arguments from a scenario's table, which may also have ``other_keys``."""
         keys = {one.key or one.name: one.name for one in self.parameters}
-        found = read(self.in_files, values, context, beside=beside, fills_defaults=True)
-        arguments = {keys[key]: value for key, value in found.items()}
-        said = {name: value for name, value in self.files_say.items() if value is not NO_DEFAULT}
+        values_read = read(
+            self.in_files, values, context, other_names=other_keys, fills_defaults=True
+        )
+        arguments = {keys[key]: value for key, value in values_read.items()}
+        fixed = {
+            name: value for name, value in self.fixed_in_files.items() if value is not NO_DEFAULT
+        }
         if self.check is not None:
             with as_problem():
                 self.check(arguments)
-        return arguments | said
+        return arguments | fixed
 
     def perform(self, cluster: EmulatedCluster, arguments: Mapping[str, Any]) -> Any:
         """Perform the action on a cluster."""
         given = dict(arguments)
-        if self.does is not None:
-            return self.does(cluster, **given)
+        if self.function is not None:
+            return self.function(cluster, **given)
         assert self.method is not None
         owner, _, name = self.method.__qualname__.partition(".")
         return getattr(_OWNERS[owner](cluster, given), name)(**given)
@@ -193,18 +197,18 @@ def action_name(values: Mapping[str, Any], known: Iterable[str], context: Contex
     return name
 
 
-def _of_broker(summary: str, method: Callable[..., Any], *parameters: Parameter) -> Action:
+def _broker_action(summary: str, method: Callable[..., Any], *parameters: Parameter) -> Action:
     return Action(summary, method, (_BROKER, *parameters), {"broker": 1})
 
 
 ACTIONS: Mapping[str, Action] = MappingProxyType(
     {
-        "kill": _of_broker(
+        "kill": _broker_action(
             "kill a broker",
             BrokerHandle.kill,
             optional("expire_session", FLAG, "whether its ZooKeeper session ends at once", False),
         ),
-        "power_off": _of_broker(
+        "power_off": _broker_action(
             "cut a broker's power",
             BrokerHandle.power_off,
             optional(
@@ -217,19 +221,19 @@ ACTIONS: Mapping[str, Action] = MappingProxyType(
             (_BROKER, _WAIT),
             {"broker": 1},
             _shutdown,
-            gives="whether every leadership could be moved; null without waiting",
-            files_say={"wait": NO_DEFAULT},
+            answer_description="whether every leadership could be moved; null without waiting",
+            fixed_in_files={"wait": NO_DEFAULT},
         ),
         "start": Action(
             "start a broker",
             BrokerHandle.start,
             (_BROKER, _WAIT),
             {"broker": 1},
-            files_say={"wait": False},
+            fixed_in_files={"wait": False},
         ),
-        "restart": _of_broker("shut a broker down and start it", BrokerHandle.restart),
-        "pause": _of_broker("freeze a broker", BrokerHandle.pause),
-        "resume": _of_broker("let a frozen broker go on", BrokerHandle.resume),
+        "restart": _broker_action("shut a broker down and start it", BrokerHandle.restart),
+        "pause": _broker_action("freeze a broker", BrokerHandle.pause),
+        "resume": _broker_action("let a frozen broker go on", BrokerHandle.resume),
         "shift_clock": Action(
             "set the wall clock of a broker's machine forward, or back",
             BrokerHandle.shift_clock,
@@ -242,7 +246,9 @@ ACTIONS: Mapping[str, Action] = MappingProxyType(
             (_BROKER, _CLOCK_RATE),
             {"broker": 1, "rate": 1.02},
         ),
-        "expire_session": _of_broker("expire a broker's session", ZooKeeperHandle.expire_session),
+        "expire_session": _broker_action(
+            "expire a broker's session", ZooKeeperHandle.expire_session
+        ),
         "fail_log_dir": Action(
             "let a log directory of a broker fail",
             BrokerHandle.fail_log_dir,
@@ -320,7 +326,7 @@ ACTIONS: Mapping[str, Action] = MappingProxyType(
             ),
             {"election": "preferred", "partitions": ["orders-0"]},
             _elect_leaders,
-            gives="an object of partition to the name of its error",
+            answer_description="an object of partition to the name of its error",
         ),
         "reassign": Action(
             "move partitions to other brokers",
@@ -416,7 +422,7 @@ ACTIONS: Mapping[str, Action] = MappingProxyType(
             {"api": "Produce", "error": "NOT_LEADER_OR_FOLLOWER", "requests": 2},
             _inject,
             check_injection,
-            gives="the id of the injection",
+            answer_description="the id of the injection",
         ),
         "note": Action(
             "write a note into the trace", None, (required("text", NAME),), {"text": "here"}, _note

@@ -26,23 +26,23 @@ NAMES: dict[str, Callable[[Any], Any]] = {
 
 
 def _partition_value(name: str) -> Callable[..., Any]:
-    def ask(simulation: Any, topic: Any, number: Any) -> Any:
+    def evaluate(simulation: Any, topic: Any, number: Any) -> Any:
         value = getattr(simulation.partition(topic, number), name)
         return list(value) if isinstance(value, tuple) else value
 
-    return takes_scope(ask)
+    return takes_scope(evaluate)
 
 
 def _replica_value(name: str) -> Callable[..., Any]:
-    def ask(simulation: Any, topic: Any, number: Any, broker: Any) -> Any:
+    def evaluate(simulation: Any, topic: Any, number: Any, broker: Any) -> Any:
         view = simulation.partition(topic, number)
         return getattr(view.replica(broker), name) if broker in view.replicas else None
 
-    return takes_scope(ask)
+    return takes_scope(evaluate)
 
 
 @takes_scope
-def _alive(simulation: Any, broker: Any) -> Any:
+def _is_alive(simulation: Any, broker: Any) -> Any:
     return simulation.broker(broker).is_alive
 
 
@@ -52,7 +52,7 @@ def _broker_state(simulation: Any, broker: Any) -> Any:
 
 
 @takes_scope
-def _count(simulation: Any, topic: Any) -> Any:
+def _partition_count(simulation: Any, topic: Any) -> Any:
     context = simulation.running.require_controller().context
     return len(context.topics.partitions_for_topic(topic))
 
@@ -73,7 +73,7 @@ def _group_lag(simulation: Any, group_id: Any) -> Any:
 
 
 @takes_scope
-def _replicated(simulation: Any, *topics: Any) -> Any:
+def _is_fully_replicated(simulation: Any, *topics: Any) -> Any:
     from ..testing.checks import fully_replicated
 
     return fully_replicated(simulation, topics or simulation.topics())
@@ -89,13 +89,13 @@ QUESTIONS: dict[str, Callable[..., Any]] = {
     "log_end_offset": _partition_value("log_end_offset"),
     "replica_end": _replica_value("log_end_offset"),
     "replica_high_watermark": _replica_value("high_watermark"),
-    "alive": _alive,
+    "alive": _is_alive,
     "broker_state": _broker_state,
-    "partition_count": _count,
+    "partition_count": _partition_count,
     "group_state": _group_state,
     "group_members": _group_members,
     "group_lag": _group_lag,
-    "fully_replicated": _replicated,
+    "fully_replicated": _is_fully_replicated,
     "sorted": sorted,
 }
 """Functions available in a condition: ``leader(topic, partition)``, ``alive(broker)``, ..."""

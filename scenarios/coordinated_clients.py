@@ -53,22 +53,22 @@ class GroupMembers:
             view.state == "Stable"
             and len(view.members) == len(self.members)
             and len(assigned) == self._partitions
-            and assigned == self._owned()
+            and assigned == self._owner_counts()
             and not any(view.lag.values())
         )
 
-    def _owned(self) -> Counter[TopicPartition]:
+    def _owner_counts(self) -> Counter[TopicPartition]:
         return Counter(partition for member in self.members for partition in member.owned)
 
     def problems(self) -> Iterable[str]:
         """Yield problems with partitions of a settled group that have no owner, or two."""
-        owned = self._owned()
-        doubled = [str(partition) for partition, count in owned.items() if count > 1]
-        if doubled:
-            yield f"group {self.spec.group_id}: two members own {', '.join(doubled)}"
-        if self.members and len(owned) < self._partitions:
-            missing = self._partitions - len(owned)
-            yield f"group {self.spec.group_id}: nobody owns {missing} of its partitions"
+        owner_counts = self._owner_counts()
+        duplicates = [str(partition) for partition, count in owner_counts.items() if count > 1]
+        if duplicates:
+            yield f"group {self.spec.group_id}: two members own {', '.join(duplicates)}"
+        if self.members and len(owner_counts) < self._partitions:
+            missing = self._partitions - len(owner_counts)
+            yield f"group {self.spec.group_id}: no member owns {missing} of its partitions"
 
 
 class Transformation:
@@ -104,20 +104,25 @@ class Transformation:
 
     def problems(self) -> Iterable[str]:
         """Yield problems with records that a read_committed consumer does not find exactly once."""
-        copied = Counter(self._read(self._outputs))
-        wanted = Counter(self._read(self._inputs))
+        output_counts = Counter(self._read(self._outputs))
+        input_counts = Counter(self._read(self._inputs))
         where = f"transformer {self.spec.name}"
-        lost = wanted - copied
-        doubled = sum(max(0, copied[value] - count) for value, count in wanted.items())
-        others = sum(count for value, count in copied.items() if value not in wanted)
+        lost = input_counts - output_counts
+        doubled = sum(max(0, output_counts[value] - count) for value, count in input_counts.items())
+        unmatched = sum(
+            count for value, count in output_counts.items() if value not in input_counts
+        )
         if lost:
             yield f"{where}: {lost.total()} records of {self.spec.input} were not copied"
         if doubled:
-            yield f"{where}: {doubled} records of {self.spec.output} are there too often"
-        if others and not self._input_was_cut():
-            yield f"{where}: {others} records of {self.spec.output} are none of {self.spec.input}"
+            yield f"{where}: {doubled} records of {self.spec.output} are duplicates"
+        if unmatched and not self._has_deleted_input():
+            yield (
+                f"{where}: {unmatched} records of {self.spec.output} match "
+                f"no record of {self.spec.input}"
+            )
 
-    def _input_was_cut(self) -> bool:
+    def _has_deleted_input(self) -> bool:
         """Return whether input records were deleted, so that only their copies remain."""
         return any(self._simulation.partition(*key).log_start_offset > 0 for key in self._inputs)
 
@@ -127,14 +132,14 @@ class Transformation:
         consumer = simulation.consumer(partitions, isolation_level=READ_COMMITTED)
         consumer.on_batch = lambda _, batch, __: found.extend(r.value for r in batch.records())
 
-        def has_all() -> bool:
+        def has_read_all() -> bool:
             return all(
                 consumer.positions.get(TopicPartition(*key), -1)
                 >= simulation.partition(*key).high_watermark
                 for key in partitions
             )
 
-        simulation.run_until(has_all, every_ms=20)
+        simulation.run_until(has_read_all, every_ms=20)
         consumer.unassign(list(consumer.positions))
         return found
 

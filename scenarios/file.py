@@ -26,7 +26,7 @@ from .context import FileContext, ScenarioError
 from .library import scenario_file
 from .spec import BatchSpec, ClusterSpec, ExpectSpec, NetworkSpec, ScenarioSpec, StopSpec, TopicSpec
 from .story.reading import read_header, read_story
-from .tables import read_fault, read_group, read_transformer, read_workload, refuse_doubles
+from .tables import read_fault, read_group, read_transformer, read_workload, reject_duplicates
 from .verdict import METRICS
 
 __all__ = ["ScenarioError", "expand_matrix", "load_scenario", "parse_scenario",
@@ -151,7 +151,7 @@ def _read_scenario(
     """Read a scenario from its tables; raise ``BadArgument`` with the invalid key."""
     tables = {name: value for name, value in values.items() if name in SECTIONS}
     own = {name: value for name, value in values.items() if name not in SECTIONS}
-    given = read(parameters_of(ScenarioSpec), own, FileContext(ClusterSpec()), beside=SECTIONS)
+    given = read(parameters_of(ScenarioSpec), own, FileContext(ClusterSpec()), other_names=SECTIONS)
     header = _section(tables, "story", read_header) if "story" in tables else None
     versions = None if header is None else header.versions
     cluster = _section(tables, "cluster", lambda table: _read_cluster(table, versions))
@@ -159,20 +159,22 @@ def _read_scenario(
     workloads = _entries(tables, "workload", lambda t, n: read_workload(t, n, context))
     groups = _entries(tables, "groups", lambda t, n: read_group(t, n, context))
     transformers = _entries(tables, "transformers", lambda t, n: read_transformer(t, n, context))
-    refuse_doubles("groups", "group_id", [group.group_id for group in groups])
-    refuse_doubles("transformers", "transactional_id", [t.transactional_id for t in transformers])
+    reject_duplicates("groups", "group_id", [group.group_id for group in groups])
+    reject_duplicates(
+        "transformers", "transactional_id", [t.transactional_id for t in transformers]
+    )
     if transformers and not cluster.behaviour().transactions:
-        lacking = f"need transactions, which Kafka {cluster.kafka_version} does not have"
-        raise BadArgument(lacking, "transformers")
+        problem = f"need transactions, which Kafka {cluster.kafka_version} does not have"
+        raise BadArgument(problem, "transformers")
     names = [name for one in workloads for name in one.producer_names + one.consumer_names]
     names += [name for group in groups for name in group.member_names]
     names += [transformer.name for transformer in transformers]
-    taken = [name for name in names if names.count(name) > 1]
-    if taken:
-        raise BadArgument(f"two clients have the name {taken[0]!r}")
+    duplicates = [name for name in names if names.count(name) > 1]
+    if duplicates:
+        raise BadArgument(f"two clients have the name {duplicates[0]!r}")
     cluster = replace(cluster, clients=tuple(names))
     context = FileContext(cluster)
-    stop = _section(tables, "stop", lambda table: _plain(StopSpec, table, context))
+    stop = _section(tables, "stop", lambda table: _read_dataclass(StopSpec, table, context))
     end = stop if header is None else StopSpec(at_ms=math.inf)
     faults = _entries(tables, "faults", lambda table, _: read_fault(table, context, end))
     for metric in given.get("metrics", ()):
@@ -183,7 +185,9 @@ def _read_scenario(
         description=given.get("description", ""),
         seed=given.get("seed", 0),
         cluster=cluster,
-        network=_section(tables, "network", lambda table: _plain(NetworkSpec, table, context)),
+        network=_section(
+            tables, "network", lambda table: _read_dataclass(NetworkSpec, table, context)
+        ),
         costs=_section(tables, "costs", _read_costs) if "costs" in tables else None,
         workloads=workloads,
         groups=groups,
@@ -193,7 +197,7 @@ def _read_scenario(
         expect=_entries(tables, "expect", lambda table, _: _read_expect(table, context, stop)),
         metrics=given.get("metrics", ()),
         matrix=_read_matrix(given.get("matrix", {}), text, source, parameters),
-        batch=_section(tables, "batch", lambda table: _plain(BatchSpec, table, context)),
+        batch=_section(tables, "batch", lambda table: _read_dataclass(BatchSpec, table, context)),
         parameters={key: value for key, value in parameters.items() if key != "matrix"},
         text=text,
         source=source,
@@ -201,39 +205,39 @@ def _read_scenario(
     if header is None:
         for name in ("step", "outcome"):
             if name in tables:
-                raise BadArgument("belongs to a story; write the table story, too", name)
+                raise BadArgument("needs the table story", name)
         return spec
     for name in _NOT_IN_STORIES:
         if name in values:
-            raise BadArgument("does not go with a story; steps say what happens", name)
+            raise BadArgument("is not allowed in a story; its steps replace it", name)
     if any(fault.when is not None for fault in faults):
-        raise BadArgument("a fault in a story needs at_ms; a step can wait instead", "faults")
+        raise BadArgument("a fault in a story needs at_ms, not when; steps can wait", "faults")
     return replace(spec, story=read_story(tables, header, cluster))
 
 
-def _section(tables: Mapping[str, Any], name: str, read_it: Callable[[Any], T]) -> T:
+def _section(tables: Mapping[str, Any], name: str, read_table: Callable[[Any], T]) -> T:
     with inside(name):
-        return read_it(tables.get(name, {}))
+        return read_table(tables.get(name, {}))
 
 
 def _entries(
-    tables: Mapping[str, Any], name: str, read_it: Callable[[Any, int], T]
+    tables: Mapping[str, Any], name: str, read_table: Callable[[Any, int], T]
 ) -> tuple[T, ...]:
     """Read an array of tables; a single table counts as an array of one."""
     value = tables.get(name, [])
     if isinstance(value, Mapping):
         with inside(name):
-            return (read_it(value, 0),)
+            return (read_table(value, 0),)
     if not isinstance(value, list):
         raise BadArgument(f"must be an array of tables ([[{name}]]), not {value!r}", name)
     found = []
     for place, entry in enumerate(value):
         with inside(f"{name}[{place}]"):
-            found.append(read_it(entry, place))
+            found.append(read_table(entry, place))
     return tuple(found)
 
 
-def _plain(table: Callable[..., T], values: Any, context: FileContext) -> T:
+def _read_dataclass(table: Callable[..., T], values: Any, context: FileContext) -> T:
     """Read a table whose keys are exactly the declared fields of a dataclass."""
     return table(**read(parameters_of(table), values, context))
 
@@ -283,13 +287,13 @@ def _read_topic(values: Any, name: str, cluster: ClusterSpec) -> TopicSpec:
         if not assignment:
             factor = given.setdefault("replication_factor", min(3, count))
             if factor > count:
-                few = f"{factor} replicas need {factor} brokers, not {count}"
-                raise BadArgument(few, "replication_factor")
+                problem = f"{factor} replicas need {factor} brokers, not {count}"
+                raise BadArgument(problem, "replication_factor")
             given.pop("assignment", None)
             return TopicSpec(name, **given)
         if "partitions" in given or "replication_factor" in given:
-            both = "stands instead of partitions and replication_factor"
-            raise BadArgument(both, "assignment")
+            problem = "cannot be combined with partitions or replication_factor"
+            raise BadArgument(problem, "assignment")
         given["assignment"] = tuple(map(tuple, assignment))
         return TopicSpec(name, len(assignment), len(assignment[0]), **given)
 
@@ -305,7 +309,7 @@ def _read_costs(values: Any) -> Costs:
 
 
 def _read_expect(values: Any, context: FileContext, stop: StopSpec) -> ExpectSpec:
-    spec = _plain(ExpectSpec, values, context)
+    spec = _read_dataclass(ExpectSpec, values, context)
     if spec.at_ms is not None:
         number("milliseconds", most=stop.at_ms).read_at("at_ms", values["at_ms"], context)
     return spec

@@ -22,10 +22,10 @@ from ..tracing.recording.recorder import Recorder
 from ..tracing.verify import refusal
 from .run import ScenarioRun, run_of_header
 
-_NEVER = 1 << 62
+_NO_EVENT = 1 << 62
 
 
-class _Ended(BaseException):
+class _ScenarioEnded(BaseException):
     """Raised in the scenario's thread to end it where it is."""
 
 
@@ -38,12 +38,12 @@ def replay(path: str | Path, until: Position | None = None) -> Replay:
     with open_trace(path) as trace:
         reason = refusal(trace.stored)
         if reason is not None:
-            raise TraceError(f"{path}: this run cannot be run again: {reason}")
+            raise TraceError(f"{path}: this run cannot be replayed: {reason}")
         target = trace.stored.last_seq if until is None else seq_at(trace.stored, until)
         if until is not None:
             trace.event(target)
         run = Replay(trace.header, seq_at)
-    run.run_to_number(target if until is not None else _NEVER)
+    run.run_to_number(target if until is not None else _NO_EVENT)
     return run
 
 
@@ -62,7 +62,7 @@ class Replay:
         self._header = header
         self._target = -1
         self._until: Callable[[], object] | None = None
-        self._counted = 0
+        self._events_before = 0
         self.newest_from: int = 0
         """Number of the first event of the last step."""
         self._turn = threading.Semaphore(0)  # the scenario's thread waits for it
@@ -72,7 +72,7 @@ class Replay:
         self.is_over: bool = False
         """True once the scenario has ended."""
         self._thread = threading.Thread(target=self._play, name="fakekafka-replay", daemon=True)
-        self._run.simulation.runtime.after_each = self._look
+        self._run.simulation.runtime.after_each = self._wait_at_target
         self._thread.start()
 
     @property
@@ -143,7 +143,7 @@ class Replay:
 
         Return False if the scenario ended before.
         """
-        return self._go_on(number)
+        return self._advance_to(number)
 
     def run_until(self, condition: Callable[[], object]) -> bool:
         """Run until a function, called after each step, returns a true value.
@@ -151,11 +151,13 @@ class Replay:
         Return False if the scenario ended before.
         """
         self._until = condition
-        return self._go_on(_NEVER)
+        return self._advance_to(_NO_EVENT)
 
-    def _go_on(self, number: int) -> bool:
+    def _advance_to(self, number: int) -> bool:
         if self._is_abandoned:
-            raise UsageError("the replay was forked: go on with its simulation")
+            raise UsageError(
+                "the replay was forked; continue with the simulation that fork() returned"
+            )
         self._target = number
         if not self.is_over and len(self._recorder) <= number:
             self._turn.release()
@@ -166,7 +168,7 @@ class Replay:
 
     def finish(self) -> str:
         """Run to the end and return the fingerprint."""
-        self.run_to_number(_NEVER)
+        self.run_to_number(_NO_EVENT)
         return self.fingerprint
 
     def fork(self) -> Simulation:
@@ -203,19 +205,19 @@ class Replay:
         try:
             if not self._is_abandoned:
                 self._run.run()
-        except _Ended:
+        except _ScenarioEnded:
             return
         except BaseException as error:  # raised again in the caller's thread
             self._error = error
         self.is_over = True
         self._stopped.release()
 
-    def _look(self) -> None:
+    def _wait_at_target(self) -> None:
         """Wait for the caller once the target has been reached; called after each event."""
-        self.newest_from, self._counted = self._counted, len(self._recorder)
+        self.newest_from, self._events_before = self._events_before, len(self._recorder)
         while len(self._recorder) > self._target or (self._until is not None and self._until()):
             self._until = None
             self._stopped.release()
             self._turn.acquire()
             if self._is_abandoned:
-                raise _Ended
+                raise _ScenarioEnded

@@ -64,7 +64,7 @@ class ScenarioRun:
         self.workloads: list[Workload] = []
         self.coordinated: CoordinatedClients = CoordinatedClients(self.simulation, spec)
         self._begun_us = 0
-        self._is_going = False  # True between the start and the stop of the scenario
+        self._is_running = False  # True between the start and the stop of the scenario
         self.begun_us: int | None = None
         """Virtual time in microseconds at which the scenario's own time starts; None before."""
         self.expired: dict[str, set[bytes | None]] = {t.name: set() for t in cluster.topics}
@@ -73,8 +73,8 @@ class ScenarioRun:
         """True if the cluster recovered at the end, so that it can be judged."""
         for process in self.simulation.processes.values():
             process.spec.disk.watch_expiry(self._expire)
-        self._due: list[tuple[float, int, Callable[[], None]]] = []
-        self._waiting: list[tuple[FaultSpec, float]] = []
+        self._scheduled: list[tuple[float, int, Callable[[], None]]] = []
+        self._conditional_faults: list[tuple[FaultSpec, float]] = []
 
     # -- the run -------------------------------------------------------------------------------
 
@@ -90,8 +90,8 @@ class ScenarioRun:
                 self.result.problems += self.coordinated.problems()
         else:
             self.set_up()
-            for at_ms, _, act in self._due:
-                at_us = self._begun_us + _whole_us(at_ms)
+            for at_ms, _, act in self._scheduled:
+                at_us = self._begun_us + _round_up_to_us(at_ms)
                 self.simulation.running.interrupt(at_us, act)
             story = StoryRun(
                 self.simulation,
@@ -114,9 +114,9 @@ class ScenarioRun:
         Only expectations with a time are checked.
         """
         self.set_up()
-        self._is_going = True
-        self._main()
-        self._is_going = False
+        self._is_running = True
+        self._run_until_stop()
+        self._is_running = False
         self._settle()
 
     def set_up(self) -> None:
@@ -125,7 +125,7 @@ class ScenarioRun:
         simulation.network.latency(**spec.network.latency)
         simulation.start()
         for topic in spec.cluster.topics:
-            if spec.story is None or not spec.story.creates(topic.name):
+            if spec.story is None or not spec.story.creates_topic(topic.name):
                 self.create_topic(topic.name)
         # Loss starts only now, as it might keep the cluster from starting at all.
         if spec.network.loss:
@@ -146,18 +146,18 @@ class ScenarioRun:
         for group in self.coordinated.groups:
             for number in range(group.spec.members):
                 at_ms = group.spec.start_ms + number * group.spec.join_every_ms
-                self._at(at_ms, functools.partial(group.join, number))
+                self._schedule(at_ms, functools.partial(group.join, number))
         for transformer in self.coordinated.transformers:
-            self._at(transformer.spec.start_ms, transformer.start)
+            self._schedule(transformer.spec.start_ms, transformer.start)
         for fault in spec.faults:
             if fault.when is not None:
-                self._waiting.append((fault, fault.at_ms))
+                self._conditional_faults.append((fault, fault.at_ms))
             else:
                 for number in range(fault.times):
-                    self._at(fault.at_ms + number * fault.every_ms, self._act_of(fault))
+                    self._schedule(fault.at_ms + number * fault.every_ms, self._fault_action(fault))
         for expectation in spec.expect:
             if expectation.at_ms is not None:
-                self._at(expectation.at_ms, self._expect_of(expectation))
+                self._schedule(expectation.at_ms, self._expectation_check(expectation))
 
     def create_topic(self, name: str) -> None:
         """Create a topic as the scenario describes it."""
@@ -175,85 +175,86 @@ class ScenarioRun:
         count = len(topic.assignment) or topic.partitions
         workload = Workload(self.simulation, spec, count, self._meter)
         self.workloads.append(workload)
-        self._at(spec.start_ms, workload.start)
+        self._schedule(spec.start_ms, workload.start)
         if spec.stop_ms is not None:
-            self._at(spec.stop_ms, workload.stop)
+            self._schedule(spec.stop_ms, workload.stop)
 
-    def _at(self, at_ms: float, action: Callable[[], None]) -> None:
-        self._due.append((at_ms, len(self._due), action))
-        self._due.sort(key=lambda entry: entry[:2])
+    def _schedule(self, at_ms: float, action: Callable[[], None]) -> None:
+        self._scheduled.append((at_ms, len(self._scheduled), action))
+        self._scheduled.sort(key=lambda entry: entry[:2])
 
     @property
     def elapsed_ms(self) -> float:
         """Virtual milliseconds since the scenario's own time started."""
         return (self.simulation.runtime.now_us() - self._begun_us) / 1000
 
-    def _main(self) -> None:
+    def _run_until_stop(self) -> None:
         stop = self.spec.stop
         while self.elapsed_ms < stop.at_ms:
             if stop.when is not None and stop.when.holds(self.simulation):
                 return
-            if self._left() <= 0:
+            if self._remaining_events() <= 0:
                 self._problem(
-                    f"stopped after {stop.max_handled:,} messages and timers, as "
-                    "stop.max_handled says"
+                    f"stopped after {stop.max_handled:,} messages and timers, the limit of "
+                    "stop.max_handled"
                 )
                 return
-            if self._due and self._due[0][0] <= self.elapsed_ms:
-                self._due.pop(0)[2]()
+            if self._scheduled and self._scheduled[0][0] <= self.elapsed_ms:
+                self._scheduled.pop(0)[2]()
                 continue
-            until_ms = min(stop.at_ms, self._due[0][0] if self._due else stop.at_ms)
+            until_ms = min(stop.at_ms, self._scheduled[0][0] if self._scheduled else stop.at_ms)
             self._run_to(until_ms)
-        self._run_due_now()
+        self._run_due_actions()
 
-    def _left(self) -> float:
+    def _remaining_events(self) -> float:
         limit = self.spec.stop.max_handled
         return math.inf if limit is None else limit - self.simulation.runtime.handled
 
-    def _run_due_now(self) -> None:
-        while self._due and self._due[0][0] <= self.elapsed_ms:
-            self._due.pop(0)[2]()
+    def _run_due_actions(self) -> None:
+        while self._scheduled and self._scheduled[0][0] <= self.elapsed_ms:
+            self._scheduled.pop(0)[2]()
 
     def _run_to(self, until_ms: float) -> None:
         """Run up to a time, or until the condition of a fault or of the stop holds."""
         simulation = self.simulation
         # At least one whole microsecond: a fraction would never move the clock.
         elapsed_us = simulation.runtime.now_us() - self._begun_us
-        span_ms = max(_whole_us(until_ms) - elapsed_us, 1) / 1000
+        span_ms = max(_round_up_to_us(until_ms) - elapsed_us, 1) / 1000
         stop_when = self.spec.stop.when
-        left = self._left()
-        if stop_when is None and left == math.inf:
+        remaining_events = self._remaining_events()
+        if stop_when is None and remaining_events == math.inf:
             # No condition can hold before the earliest time from which one is watched.
             unwatched_us = min(
-                (_whole_us(from_ms) - 1 for _, from_ms in self._waiting), default=math.inf
+                (_round_up_to_us(from_ms) - 1 for _, from_ms in self._conditional_faults),
+                default=math.inf,
             )
             unwatched_ms = min(span_ms, (unwatched_us - elapsed_us) / 1000)
             if unwatched_ms > 0:
                 simulation.run_for(unwatched_ms)
                 return
-        asked = itertools.count()  # counts the calls: at the start and after every event
+        calls = itertools.count()  # counts the calls: at the start and after every event
 
-        def something() -> bool:
+        def must_stop() -> bool:
             return (
-                next(asked) >= left
-                or self._awaited() is not None
+                next(calls) >= remaining_events
+                or self._triggered_fault() is not None
                 or (stop_when is not None and stop_when.holds(simulation))
             )
 
         try:
-            simulation.run_until(something, span_ms)
+            simulation.run_until(must_stop, span_ms)
         except WaitTimeout:
             return
-        found = self._awaited()
-        if found is not None:
-            self._waiting.remove(found)
-            fault = found[0]
+        triggered = self._triggered_fault()
+        if triggered is not None:
+            self._conditional_faults.remove(triggered)
+            fault = triggered[0]
             for number in range(fault.times):
                 at_ms = self.elapsed_ms + fault.after_ms + number * fault.every_ms
-                self._at(at_ms, self._act_of(fault))
+                self._schedule(at_ms, self._fault_action(fault))
 
-    def _awaited(self) -> tuple[FaultSpec, float] | None:
-        for entry in self._waiting:
+    def _triggered_fault(self) -> tuple[FaultSpec, float] | None:
+        for entry in self._conditional_faults:
             fault, from_ms = entry
             assert fault.when is not None
             if self.elapsed_ms >= from_ms and fault.when.holds(self.simulation):
@@ -262,10 +263,10 @@ class ScenarioRun:
 
     # -- faults --------------------------------------------------------------------------------
 
-    def _act_of(self, fault: FaultSpec) -> Callable[[], None]:
+    def _fault_action(self, fault: FaultSpec) -> Callable[[], None]:
         def act() -> None:
             try:
-                self._act(fault)
+                self._perform_fault(fault)
             except (FakeKafkaError, KeyError) as error:
                 self._problem(f"{fault.action}: {error}")
             for condition in fault.expect:
@@ -273,12 +274,12 @@ class ScenarioRun:
 
         return act
 
-    def _act(self, fault: FaultSpec) -> None:
+    def _perform_fault(self, fault: FaultSpec) -> None:
         arguments = dict(fault.arguments)
         if fault.broker is not None:
             arguments["broker"] = fault.broker.resolve(self.simulation.running)
             if arguments["broker"] is None:
-                raise UsageError(f"there is no {fault.broker.text} at this moment")
+                raise UsageError(f"no broker has the role {fault.broker.text!r} now")
         runtime = self.simulation.runtime
         before = runtime.doing
         runtime.doing = " ".join([fault.action, *map(str, arguments.values())])
@@ -301,20 +302,20 @@ class ScenarioRun:
 
     # -- expectations --------------------------------------------------------------------------
 
-    def _expect_of(self, expectation: ExpectSpec) -> Callable[[], None]:
+    def _expectation_check(self, expectation: ExpectSpec) -> Callable[[], None]:
         def check() -> None:
             self._expect(expectation.that, expectation.within_ms, expectation.message)
 
         return check
 
-    def _expect(self, condition: Any, within_ms: float, about: str) -> None:
+    def _expect(self, condition: Any, within_ms: float, prefix: str) -> None:
         simulation = self.simulation
         span_ms, end_ms = within_ms, self.elapsed_ms + within_ms
         while True:
-            next_ms = self._due[0][0] if self._due and self._is_going else math.inf
+            next_ms = self._scheduled[0][0] if self._scheduled and self._is_running else math.inf
             if next_ms < end_ms:
                 elapsed_us = simulation.runtime.now_us() - self._begun_us
-                span_ms = max(_whole_us(next_ms) - elapsed_us, 1) / 1000
+                span_ms = max(_round_up_to_us(next_ms) - elapsed_us, 1) / 1000
             try:
                 simulation.run_until(lambda: condition.holds(simulation), span_ms)
                 return
@@ -322,9 +323,9 @@ class ScenarioRun:
                 if next_ms >= end_ms:
                     break
             if next_ms <= self.elapsed_ms:  # due actions do not wait for the expectation
-                self._due.pop(0)[2]()
+                self._scheduled.pop(0)[2]()
             span_ms = max(end_ms - self.elapsed_ms, 0.0)
-        text = f"{about + ': ' if about else ''}{condition.text} does not hold"
+        text = f"{prefix + ': ' if prefix else ''}{condition.text} does not hold"
         self._problem(text + (f" within {within_ms:g} ms" if within_ms else ""))
 
     def _problem(self, text: str) -> None:
@@ -352,7 +353,7 @@ class ScenarioRun:
                 handle.start(wait=False)
         topics = [topic.name for topic in self.spec.cluster.topics]
 
-        def settled() -> bool:
+        def has_settled() -> bool:
             return (
                 simulation.running.is_settled
                 and not any(workload.unfinished for workload in self.workloads)
@@ -361,13 +362,13 @@ class ScenarioRun:
             )
 
         try:
-            simulation.run_until(settled, stop.settle_timeout_ms, every_ms=20)
+            simulation.run_until(has_settled, stop.settle_timeout_ms, every_ms=20)
             self.has_settled = True
         except WaitTimeout:
             self._problem(f"the cluster did not recover within {stop.settle_timeout_ms:g} ms")
 
 
-def _whole_us(time_ms: float) -> int:
+def _round_up_to_us(time_ms: float) -> int:
     """Convert milliseconds to whole microseconds, rounding so as not to be earlier."""
     time_us = round(time_ms * 1000)
     return time_us if time_us / 1000 >= time_ms else time_us + 1

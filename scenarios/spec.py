@@ -50,7 +50,7 @@ ZOOKEEPERS_MAX = 99
 PARTITIONS_MAX = 1_000_000
 CLIENTS_MAX = 10_000
 """Maximum number of producers, consumers or members of one workload or group."""
-MOST_PER_S = 1_000_000
+RATE_PER_S_MAX = 1_000_000
 """Maximum arrivals of an open loop per second: one per microsecond, the clock's resolution."""
 _TIMES_MAX = 1_000_000
 SEED = whole(0, limit=2**64)
@@ -180,8 +180,8 @@ class WorkloadSpec:
     )
     rate_per_s: float = declared(
         100.0,
-        number(least=0.001, most=MOST_PER_S),
-        f"of an open loop, over all its producers; at most {MOST_PER_S:,}",
+        number(least=0.001, most=RATE_PER_S_MAX),
+        f"of an open loop, over all its producers; at most {RATE_PER_S_MAX:,}",
     )
     in_flight: int = declared(1, COUNT, "of a closed loop, for each producer")
     producers: int = declared(1, whole(0, CLIENTS_MAX), "how many")
@@ -393,7 +393,7 @@ class StorySpec:
     steps: tuple[StepSpec, ...]
     outcome: OutcomeExpect = OutcomeExpect()
 
-    def creates(self, topic: str) -> bool:
+    def creates_topic(self, topic: str) -> bool:
         """Return whether a step creates the topic, so that it must not exist at the start."""
         actions = (action.action for step in self.steps for action in step.actions)
         return topic == self.topic and "create_topic" in actions

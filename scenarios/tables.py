@@ -93,8 +93,8 @@ def read_fault(values: Mapping[str, Any], context: FileContext, stop: StopSpec) 
     return FaultSpec(**given, arguments=arguments)
 
 
-def refuse_doubles(name: str, key: str, values: list[str]) -> None:
+def reject_duplicates(name: str, key: str, values: list[str]) -> None:
     """Raise ``BadArgument`` if two entries of a table have the same key."""
-    doubled = [value for value in values if values.count(value) > 1]
-    if doubled:
-        raise BadArgument(f"two have the {key} {doubled[0]!r}", name)
+    duplicates = [value for value in values if values.count(value) > 1]
+    if duplicates:
+        raise BadArgument(f"{key} {duplicates[0]!r} is used twice", name)

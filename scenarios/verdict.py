@@ -97,7 +97,7 @@ def _judge_records(
 ) -> None:
     """Compare the acknowledged records of one topic with the records that can be read."""
     fate = RecordsFate.of(
-        simulation, topic, workloads, expired, may_lose=_loses_on_purpose(spec, topic)
+        simulation, topic, workloads, expired, may_lose=_may_lose_records(spec, topic)
     )
     for name, count in fate.counts().items():
         metrics[name] += count
@@ -186,7 +186,7 @@ class RecordsFate:
         return loss_and_doubling(self.lost_promised, self.duplicated_promised)
 
 
-def _loses_on_purpose(spec: ScenarioSpec, topic: str) -> bool:
+def _may_lose_records(spec: ScenarioSpec, topic: str) -> bool:
     """Return whether a topic may lose acknowledged records: by a power failure, an unclean election
     or its deletion."""
     config = {**spec.cluster.config}
@@ -194,10 +194,10 @@ def _loses_on_purpose(spec: ScenarioSpec, topic: str) -> bool:
         if topic_spec.name == topic:
             config.update(topic_spec.config)
     unclean = str(config.get("unclean.leader.election.enable", "false")).lower() == "true"
-    return unclean or any(_may_lose(fault, topic) for fault in spec.faults)
+    return unclean or any(_fault_may_lose_records(fault, topic) for fault in spec.faults)
 
 
-def _may_lose(fault: FaultSpec, topic: str) -> bool:
+def _fault_may_lose_records(fault: FaultSpec, topic: str) -> bool:
     arguments = fault.arguments
     if fault.action == "delete_topic":
         return bool(arguments["name"] == topic)

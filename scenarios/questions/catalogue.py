@@ -16,10 +16,10 @@ from ...protocol.versions import JUDGED_VERSIONS, behaviour
 from .clients import clients_during_an_election, unavailability
 from .moves import return_of_the_leader, two_strategies_of_a_shutdown
 from .offline import leaving_the_isr, outsider_after_all_offline, start_one_by_one
-from .probe import Answering, Finding, sentence
+from .probe import AnswerFunction, Finding, sentence
 from .states import leader_of_a_new_topic, partition_state_machine
 
-QUESTIONS: Mapping[int, tuple[str, Answering]] = {
+QUESTIONS: Mapping[int, tuple[str, AnswerFunction]] = {
     1: ("What is the partition state machine?", partition_state_machine),
     2: ("How is the leader of a new topic chosen?", leader_of_a_new_topic),
     3: (
@@ -116,13 +116,13 @@ def answer(number: int, versions: Iterable[str] = JUDGED_VERSIONS) -> Answer:
     """
     if number not in QUESTIONS:
         raise UsageError(f"there is no question {number}; they are numbered 1 to {len(QUESTIONS)}")
-    question, answering = QUESTIONS[number]
-    asked = tuple(dict.fromkeys(versions))
-    if not asked:
+    question, answer_function = QUESTIONS[number]
+    requested = tuple(dict.fromkeys(versions))
+    if not requested:
         raise UsageError("name at least one kafka_version")
-    for version in asked:
+    for version in requested:
         behaviour(version)
-    return Answer(number, question, {version: answering(version) for version in asked})
+    return Answer(number, question, {version: answer_function(version) for version in requested})
 
 
 def _merge(lists: Mapping[str, Sequence[Any]]) -> list[tuple[tuple[str, ...], Any]]:
@@ -135,7 +135,10 @@ def _merge(lists: Mapping[str, Sequence[Any]]) -> list[tuple[tuple[str, ...], An
     for position in range(longest):
         for version, entries in lists.items():
             if position < len(entries):
-                having = versions_of.setdefault(entries[position], [])
-                if version not in having:
-                    having.append(version)
-    return [(tuple(v for v in lists if v in having), e) for e, having in versions_of.items()]
+                versions_with_entry = versions_of.setdefault(entries[position], [])
+                if version not in versions_with_entry:
+                    versions_with_entry.append(version)
+    return [
+        (tuple(v for v in lists if v in versions_with_entry), e)
+        for e, versions_with_entry in versions_of.items()
+    ]

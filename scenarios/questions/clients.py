@@ -15,10 +15,10 @@ from ...tracing.story.timeline import read_story
 from .probe import (
     Finding,
     Probe,
-    comes_back,
     controller_log,
     crash,
     elect_preferred,
+    restart,
     setting,
     simulate,
     time_text,
@@ -263,7 +263,7 @@ def _measure(
         simulation.create_topic("apart", assignment={0: [3, 4]})
         if name == "preferred election":  # needs another broker as the leader first
             crash(simulation, 2)
-            comes_back(simulation, 2)
+            restart(simulation, 2)
             simulation.run_for(30_000)
         streams = {topic: _Traffic(simulation, topic) for topic in ("orders", "followed", "apart")}
         simulation.run_for(1000)

@@ -11,12 +11,12 @@ from .probe import (
     ElectionPass,
     Finding,
     Probe,
-    comes_back,
     controller_log,
     crash,
     elect_preferred,
     leader_text,
     list_text,
+    restart,
     setting,
     simulate,
     time_text,
@@ -33,7 +33,7 @@ def return_of_the_leader(kafka_version: str) -> Finding:
     with controller_log(), simulate(kafka_version) as simulation:
         facts["auto_rebalance_default"] = setting(simulation, "auto.leader.rebalance.enable")
         interval_s = setting(simulation, "leader.imbalance.check.interval.seconds")
-        returned_ms = _lose_and_return(finding, simulation, "on")
+        returned_ms = _crash_and_restart(finding, simulation, "on")
         simulation.run_until(
             lambda: simulation.partition("orders", 0).leader == 2, 2000 * interval_s
         )
@@ -42,7 +42,7 @@ def return_of_the_leader(kafka_version: str) -> Finding:
         facts["rebalanced_after_ms"] = waited_ms
     off = {"auto.leader.rebalance.enable": "false"}
     with controller_log(), simulate(kafka_version, off) as simulation:
-        _lose_and_return(finding, simulation, "off")
+        _crash_and_restart(finding, simulation, "off")
         simulation.run_for(2000 * interval_s)
         _row(finding, simulation, "off", f"{time_text(2000 * interval_s)} later")
         facts["off_later"] = simulation.partition("orders", 0).leader
@@ -72,14 +72,14 @@ def return_of_the_leader(kafka_version: str) -> Finding:
     return finding
 
 
-def _lose_and_return(finding: Finding, simulation: Simulation, setting_text: str) -> float:
+def _crash_and_restart(finding: Finding, simulation: Simulation, setting_text: str) -> float:
     """Crash the leader and start it again; return the time of the start."""
     simulation.create_topic("orders", assignment={0: [2, 3, 4]})
     _row(finding, simulation, setting_text, "at first")
     crashed = crash(simulation, 2)
     _row(finding, simulation, setting_text, "2 crashed")
     returned_ms = simulation.now_ms
-    returned = comes_back(simulation, 2)
+    returned = restart(simulation, 2)
     _row(finding, simulation, setting_text, "2 is back for 10 s")
     simulation.run_for(50_000)
     caught_up = simulation.partition("orders", 0)
@@ -143,12 +143,12 @@ def _shut_down(finding: Finding, kafka_version: str, controlled: bool) -> dict[s
         simulation.create_topic("single", assignment={0: [2]})
         probe = Probe(simulation)
         simulation.broker(2).begin_shutdown()
-        history = _stored_until_settled(simulation, probe)
+        history = _leadership_history(simulation, probe)
         at_end = _leadership(simulation, "moved")
         single = _leadership(simulation, "single")
         state = simulation.controller.partition_state("single", 0)
     for number, one in enumerate(probe.passes, 1):
-        finding.row(label, number, one.strategy, _names(one), _outcome(one))
+        finding.row(label, number, one.strategy, _partition_names(one), _outcome_text(one))
     states = (f"{leader}, epoch {epoch}, {list_text(isr)}" for leader, epoch, isr in history)
     finding.row(label, "-", "leader and ISR stored", str(_MOVED), "\n".join(states))
     first = probe.passes[0].outcomes.get(_MOVED)
@@ -165,13 +165,13 @@ def _shut_down(finding: Finding, kafka_version: str, controlled: bool) -> dict[s
     }
 
 
-def _stored_until_settled(simulation: Simulation, probe: Probe) -> list[list[Any]]:
+def _leadership_history(simulation: Simulation, probe: Probe) -> list[list[Any]]:
     """Return every (leader, epoch, ISR) in the znode of moved-0 until the controller had handled
     the end of broker 2."""
     history: list[list[Any]] = []
     context = simulation.running.require_controller().context
 
-    def gone() -> bool:
+    def has_handled_shutdown() -> bool:
         data = simulation.zookeeper.get("/brokers/topics/moved/partitions/0/state") or b"{}"
         stored = json.loads(data)
         entry = [stored["leader"], stored["leader_epoch"], stored["isr"]]
@@ -179,9 +179,9 @@ def _stored_until_settled(simulation: Simulation, probe: Probe) -> list[list[Any
             history.append(entry)
         return bool(probe.passes) and 2 not in context.brokers.live_or_shutting_down_broker_ids
 
-    simulation.run_until(gone)
+    simulation.run_until(has_handled_shutdown)
     end_ms = simulation.now_ms + 1000
-    simulation.run_until(lambda: gone() and simulation.now_ms >= end_ms)
+    simulation.run_until(lambda: has_handled_shutdown() and simulation.now_ms >= end_ms)
     return history
 
 
@@ -190,11 +190,11 @@ def _leadership(simulation: Simulation, topic: str) -> dict[str, Any]:
     return {"leader": view.leader, "epoch": view.leader_epoch, "isr": list(view.isr)}
 
 
-def _names(one: ElectionPass) -> str:
+def _partition_names(one: ElectionPass) -> str:
     return ", ".join(str(partition) for partition in one.partitions) or "none left"
 
 
-def _outcome(one: ElectionPass) -> str:
+def _outcome_text(one: ElectionPass) -> str:
     texts = []
     for partition, outcome in sorted(one.outcomes.items(), key=lambda item: str(item[0])):
         if isinstance(outcome, LeaderAndIsr):

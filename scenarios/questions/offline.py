@@ -8,11 +8,11 @@ from typing import Any
 from .probe import (
     Finding,
     Probe,
-    comes_back,
     controller_log,
     crash,
     leader_text,
     list_text,
+    restart,
     setting,
     simulate,
     time_text,
@@ -77,10 +77,10 @@ def _run_outsider(finding: Finding, kafka_version: str, name: str, allowed: bool
         crash(simulation, 3)
         alone = simulation.partition("orders", 0)
         dead = crash(simulation, 2)
-        outsider = comes_back(simulation, 4)
+        outsider = restart(simulation, 4)
         unclean = simulation.controller.metrics["UncleanLeaderElectionsPerSec"]
         moments = [("2 alone alive", alone), ("all dead", dead), ("4 started", outsider)]
-        end = comes_back(simulation, 2)
+        end = restart(simulation, 2)
         moments.append(("2 started", end))
         left = len(simulation.consume("orders"))
     if allowed is None:
@@ -151,7 +151,7 @@ def _run_one_by_one(
             order = (4, 3, 2)
             for broker_id in (4, 3, 2):
                 dead = crash(simulation, broker_id)
-        leaders = [comes_back(simulation, broker_id).leader for broker_id in order]
+        leaders = [restart(simulation, broker_id).leader for broker_id in order]
     steps = zip(order, leaders, strict=True)
     finding.row(
         died,

@@ -133,7 +133,7 @@ def simulate(kafka_version: str, config: dict[str, Any] | None = None, **more: A
     return simulation
 
 
-def create_unled(simulation: Simulation, name: str, replicas: Sequence[int]) -> None:
+def create_offline_topic(simulation: Simulation, name: str, replicas: Sequence[int]) -> None:
     """Create a topic whose replicas are all offline, so that it has no leader."""
     topic = NewTopic(name, -1, -1, ((0, tuple(replicas)),), ())
     AdminClient(simulation.running).request(CreateTopicsRequest((topic,), 1000))
@@ -148,7 +148,7 @@ def crash(simulation: Simulation, broker_id: int, topic: str = "orders") -> Part
     return simulation.partition(topic, 0)
 
 
-def comes_back(simulation: Simulation, broker_id: int) -> PartitionView:
+def restart(simulation: Simulation, broker_id: int) -> PartitionView:
     """Start a broker, give it ten seconds to catch up, and return the partition."""
     simulation.broker(broker_id).start()
     simulation.run_for(10_000)
@@ -201,5 +201,5 @@ def setting(simulation: Simulation, name: str) -> Any:
     return simulation.processes[CONTROLLER].spec.config[name]
 
 
-Answering = Callable[[str], Finding]
+AnswerFunction = Callable[[str], Finding]
 """Answers a question for an emulated version."""

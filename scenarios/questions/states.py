@@ -12,7 +12,7 @@ from .probe import (
     Probe,
     controller_log,
     crash,
-    create_unled,
+    create_offline_topic,
     elect_preferred,
     leader_text,
     list_text,
@@ -21,7 +21,7 @@ from .probe import (
 )
 
 
-def _live_a_life(simulation: Simulation) -> None:
+def _make_every_transition(simulation: Simulation) -> None:
     """Take partitions through every legal state transition."""
     simulation.create_topic("orders", assignment={0: [2, 3]})
     simulation.create_topic("gone", assignment={0: [2]})
@@ -32,8 +32,8 @@ def _live_a_life(simulation: Simulation) -> None:
     crash(simulation, 3)
     crash(simulation, 2)
     crash(simulation, 4)
-    create_unled(simulation, "late", [4])
-    create_unled(simulation, "never", [4])
+    create_offline_topic(simulation, "late", [4])
+    create_offline_topic(simulation, "never", [4])
     simulation.run_for(2000)
     for topic in ("never", "gone"):  # without a leader: deleted in the states New and Offline
         simulation.call(partial(_delete, simulation, topic), 10_000)
@@ -54,7 +54,7 @@ def partition_state_machine(kafka_version: str) -> Finding:
     config = {"delete.topic.enable": "true"}
     with controller_log() as lines, simulate(kafka_version, config) as simulation:
         probe = Probe(simulation)
-        _live_a_life(simulation)
+        _make_every_transition(simulation)
         orders = TopicPartition("orders", 0)
         before = simulation.controller.partition_state("orders", 0)
         lines.clear()
@@ -108,7 +108,7 @@ def leader_of_a_new_topic(kafka_version: str) -> Finding:
         crash(simulation, 3, "holder")
         simulation.create_topic("first-dead", assignment=assignment)
         _row(finding, simulation, probe, "first-dead", "4, 2")
-        create_unled(simulation, "none-alive", [3])
+        create_offline_topic(simulation, "none-alive", [3])
         simulation.run_for(1000)
         state = simulation.controller.partition_state("none-alive", 0)
         finding.row("[3]", "none", probe.path("none-alive"), "none", "-", "-")

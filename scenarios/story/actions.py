@@ -44,14 +44,14 @@ class StoryDriver(Protocol):
     def create_topic(self) -> None: ...
 
 
-Act = Callable[[StoryDriver, dict[str, Any]], object]
+PerformAction = Callable[[StoryDriver, dict[str, Any]], object]
 
 
 @dataclass(frozen=True, slots=True)
 class StepAction:
     """An action that a step can contain."""
 
-    act: Act
+    perform: PerformAction
     parameters: tuple[Parameter, ...] = ()
     check: Callable[[Mapping[str, Any]], object] | None = None
     """Raises ``BadArgument`` for an invalid combination of keys."""
@@ -60,17 +60,17 @@ class StepAction:
 # -- performing --------------------------------------------------------------------------------
 
 
-def _of_clients(name: str, *parameters: Parameter) -> StepAction:
+def _client_action(name: str, *parameters: Parameter) -> StepAction:
     return StepAction(lambda run, given: getattr(run.clients, name)(**given), parameters)
 
 
-def _of_gate(name: str) -> StepAction:
-    def act(run: StoryDriver, given: dict[str, Any]) -> None:
+def _gate_action(name: str) -> StepAction:
+    def perform(run: StoryDriver, given: dict[str, Any]) -> None:
         messages = tuple(given.get("messages", ()))
         getattr(run.gate, name)(messages, given.get("from"), given.get("to"))
 
     return StepAction(
-        act,
+        perform,
         (
             optional("messages", MESSAGES, "all between nodes without it"),
             optional("from", MACHINE, "who sends"),
@@ -79,15 +79,17 @@ def _of_gate(name: str) -> StepAction:
     )
 
 
-def _shared(name: str, **more: Callable[[StoryDriver], Any]) -> StepAction:
-    """Adapt an action of ``ACTIONS``; the story supplies the arguments in ``more``."""
+def _shared_action(name: str, **supplied: Callable[[StoryDriver], Any]) -> StepAction:
+    """Adapt an action of ``ACTIONS``; the story supplies the arguments in ``supplied``."""
 
-    def act(run: StoryDriver, given: dict[str, Any]) -> None:
-        said = {key: say(run) for key, say in more.items()}
-        ACTIONS[name].perform(run.simulation, {**given, **said})
+    def perform(run: StoryDriver, given: dict[str, Any]) -> None:
+        supplied_values = {key: supply(run) for key, supply in supplied.items()}
+        ACTIONS[name].perform(run.simulation, {**given, **supplied_values})
 
     parameters = ACTIONS[name].parameters
-    return StepAction(act, tuple(one for one in parameters if one.name not in {*more, "wait"}))
+    return StepAction(
+        perform, tuple(one for one in parameters if one.name not in {*supplied, "wait"})
+    )
 
 
 def _check_run(given: Mapping[str, Any]) -> None:
@@ -109,7 +111,7 @@ _ON_BROKERS = (
 """Actions on brokers that steps share with scenarios."""
 
 STEP_ACTIONS: dict[str, StepAction] = {
-    "produce": _of_clients(
+    "produce": _client_action(
         "produce",
         required("values", VALUES, "each is a batch of its own"),
         optional("acks", ACKS, '0, 1 or "all"', -1, default_words='"all"'),
@@ -126,14 +128,14 @@ STEP_ACTIONS: dict[str, StepAction] = {
         ),
         _check_run,
     ),
-    **{name: _shared(name) for name in _ON_BROKERS},
+    **{name: _shared_action(name) for name in _ON_BROKERS},
     "flush": StepAction(
         lambda run, given: run.flush(given["broker"]),
         (required("broker", NAMED, "what it holds survives a power failure"),),
     ),
-    "hold": _of_gate("hold"),
-    "release": _of_gate("release"),
-    "lose": _of_gate("lose"),
+    "hold": _gate_action("hold"),
+    "release": _gate_action("release"),
+    "lose": _gate_action("lose"),
     "cut": StepAction(
         _cut,
         (
@@ -142,14 +144,16 @@ STEP_ACTIONS: dict[str, StepAction] = {
             optional("both_ways", FLAG, default=True),
         ),
     ),
-    "heal": _shared("heal"),
-    "elect": _shared("elect_leaders", partitions=lambda run: [run.where]),
-    "resign_controller": _shared("resign_controller"),
-    "alter_config": _shared("alter_config", topic=lambda run: run.story.topic),
+    "heal": _shared_action("heal"),
+    "elect": _shared_action("elect_leaders", partitions=lambda run: [run.where]),
+    "resign_controller": _shared_action("resign_controller"),
+    "alter_config": _shared_action("alter_config", topic=lambda run: run.story.topic),
     "create_topic": StepAction(lambda run, _: run.create_topic()),
-    "read": _of_clients("read", _ANSWER_NAME, optional("offset", INDEX, "where", 0), _TO),
-    "ask_epoch": _of_clients("ask_epoch", _ANSWER_NAME, optional("epoch", INDEX, "which", 0), _TO),
-    "ask_leader": _of_clients("ask_leader", _ANSWER_NAME, _TO),
+    "read": _client_action("read", _ANSWER_NAME, optional("offset", INDEX, "where", 0), _TO),
+    "ask_epoch": _client_action(
+        "ask_epoch", _ANSWER_NAME, optional("epoch", INDEX, "which", 0), _TO
+    ),
+    "ask_leader": _client_action("ask_leader", _ANSWER_NAME, _TO),
 }
 """All actions of steps, by name."""
 
@@ -159,12 +163,12 @@ def read_action(values: Mapping[str, Any], context: StoryContext) -> ActionSpec:
     name = action_name(values, STEP_ACTIONS, context)
     rest = {key: value for key, value in values.items() if key != "action"}
     action = STEP_ACTIONS[name]
-    given = read(action.parameters, rest, context, beside=["action"], fills_defaults=True)
+    given = read(action.parameters, rest, context, other_names=["action"], fills_defaults=True)
     if action.check is not None:
         action.check(given)
     return ActionSpec(name, given)
 
 
-def act(run: StoryDriver, spec: ActionSpec) -> None:
+def perform(run: StoryDriver, spec: ActionSpec) -> None:
     """Perform an action; its errors are raised."""
-    STEP_ACTIONS[spec.action].act(run, dict(spec.arguments))
+    STEP_ACTIONS[spec.action].perform(run, dict(spec.arguments))

@@ -80,14 +80,14 @@ class StoryClients:
             return
         self.answers[value] = WAITING
 
-        def told(response: Any) -> str:
+        def describe(response: Any) -> str:
             answer = response.partitions[0]
             if answer.error != ErrorCode.NONE:
                 return str(answer.error.name)
             self.promised[value] = acks
             return f"{ACKNOWLEDGED} at {answer.base_offset}"
 
-        self._ask(destination, request, value, told)
+        self._ask(destination, request, value, describe)
 
     def _produce_retrying(self, value: str, acks: int) -> None:
         simulation = self._simulation
@@ -98,7 +98,7 @@ class StoryClients:
             self._producers[acks] = producer
         self.answers[value] = WAITING
 
-        def told(error: ErrorCode, offset: int) -> None:
+        def note_outcome(error: ErrorCode, offset: int) -> None:
             if error != ErrorCode.NONE:
                 self.answers[value] = str(error.name)
                 return
@@ -106,7 +106,7 @@ class StoryClients:
             at = f" at {offset}" if offset >= 0 else ""
             self.answers[value] = f"{ACKNOWLEDGED}{at}"
 
-        producer.produce(self._where, value.encode(), callback=told)
+        producer.produce(self._where, value.encode(), callback=note_outcome)
 
     # -- reading -------------------------------------------------------------------------------
 
@@ -115,7 +115,7 @@ class StoryClients:
         wanted = FetchPartition(self._where, offset, -1, _READ_BYTES)
         request = FetchRequest(CONSUMER_REPLICA_ID, 0, 0, _READ_BYTES, (wanted,))
 
-        def told(response: Any) -> str:
+        def describe(response: Any) -> str:
             answer = response.partitions[0]
             if answer.error != ErrorCode.NONE:
                 return str(answer.error.name)
@@ -123,26 +123,26 @@ class StoryClients:
             found = [(r.value or b"").decode() for r in records if r.offset >= offset]
             return " ".join(found) or "nothing"
 
-        self._ask(self._destination(to), request, name, told)
+        self._ask(self._destination(to), request, name, describe)
 
     def ask_epoch(self, name: str, epoch: int, to: int | None = None) -> None:
         """Ask where an epoch ends, as consumers have done before they resume since KIP-320."""
         wanted = OffsetForLeaderEpochPartition(self._where, epoch)
         request = OffsetForLeaderEpochRequest(CONSUMER_REPLICA_ID, (wanted,))
 
-        def told(response: Any) -> str:
+        def describe(response: Any) -> str:
             answer = response.partitions[0]
             if answer.error != ErrorCode.NONE:
                 return str(answer.error.name)
             return f"epoch {answer.leader_epoch} ends at {answer.end_offset}"
 
-        self._ask(self._destination(to), request, name, told)
+        self._ask(self._destination(to), request, name, describe)
 
     def ask_leader(self, name: str, to: int | None = None) -> None:
         """Request metadata from a broker; the answer is ``leader A``, or the error."""
         names = {broker_id: name for name, broker_id in self._story.names.items()}
 
-        def told(response: Any) -> str:
+        def describe(response: Any) -> str:
             for partition in response.topics[0].partitions:
                 if partition.partition == self._where.partition:
                     if partition.error != ErrorCode.NONE:
@@ -150,7 +150,7 @@ class StoryClients:
                     return f"leader {names.get(partition.leader, partition.leader)}"
             return str(response.topics[0].error.name)
 
-        self._ask(self._destination(to), MetadataRequest((self._where.topic,)), name, told)
+        self._ask(self._destination(to), MetadataRequest((self._where.topic,)), name, describe)
 
     # -- sending -------------------------------------------------------------------------------
 
@@ -161,13 +161,15 @@ class StoryClients:
             raise UsageError(f"{self._where} has no leader; name a broker with 'to'")
         return broker_name(to)
 
-    def _ask(self, destination: str, request: Any, name: str, told: Callable[[Any], str]) -> None:
-        def answered(done: Pending[Any]) -> None:
-            if done.exception is None:
-                self.answers[name] = told(done.result())
+    def _ask(
+        self, destination: str, request: Any, name: str, describe: Callable[[Any], str]
+    ) -> None:
+        def note_answer(completed: Pending[Any]) -> None:
+            if completed.exception is None:
+                self.answers[name] = describe(completed.result())
             else:
-                lost = isinstance(done.exception, Disconnected)
-                self.answers[name] = "disconnected" if lost else "timed out"
+                is_disconnected = isinstance(completed.exception, Disconnected)
+                self.answers[name] = "disconnected" if is_disconnected else "timed out"
 
         pending = self._simulation.running.admin.ask(destination, request, _REQUEST_TIMEOUT_MS)
-        pending.add_done_callback(answered)
+        pending.add_done_callback(note_answer)

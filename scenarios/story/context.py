@@ -40,7 +40,7 @@ class StoryContext(FileContext):
         self._version = cluster.kafka_version
         self._groups = {**header.groups, **{version: (version,) for version in header.versions}}
 
-    def named(self, broker: Any) -> int:
+    def broker_id_of(self, broker: Any) -> int:
         """Return the id of a broker, given by its name in the story or by its id."""
         if broker in self.names.values() and not isinstance(broker, bool):
             return int(broker)
@@ -51,11 +51,11 @@ class StoryContext(FileContext):
 
     def broker(self, broker: int | str) -> int:
         """Return the id of a broker, which may also be an id that the story does not name."""
-        return self.named(broker) if isinstance(broker, str) else int(super().broker(broker))
+        return self.broker_id_of(broker) if isinstance(broker, str) else int(super().broker(broker))
 
     def machine(self, machine: int | str) -> int | str:
         if isinstance(machine, str) and machine not in OTHER_MACHINES and "-" not in machine:
-            return self.named(machine)
+            return self.broker_id_of(machine)
         return super().machine(machine) if isinstance(machine, str) else self.broker(machine)
 
     def overlays(self, values: Any) -> list[tuple[str, Mapping[str, Any], bool]]:
@@ -80,21 +80,21 @@ class StoryContext(FileContext):
         """
         keys = [*_STATE, *(optional(name, _REPLICA) for name in self.names)]
         replicas: dict[int, dict[str, Any]] = {}
-        said: dict[str, Any] = {}
+        values_of_keys: dict[str, Any] = {}
         answers: dict[str, str] = {}
-        for group, overlay, holds in self.overlays(values):
+        for group, overlay, applies in self.overlays(values):
             with inside(group):
-                found = read(keys, overlay, self, beside=self._groups)
-            if not holds:
+                found = read(keys, overlay, self, other_names=self._groups)
+            if not applies:
                 continue
             answers |= found.pop("answers", {})
             for name in [name for name in self.names if name in found]:
                 replicas.setdefault(self.names[name], {}).update(found.pop(name))
-            said |= found
+            values_of_keys |= found
         return StateExpect(
             replicas={broker: ReplicaExpect(**expected) for broker, expected in replicas.items()},
             answers=answers,
-            **said,
+            **values_of_keys,
         )
 
 
@@ -106,7 +106,7 @@ _NAME_OR_ID = {"type": ["string", "integer"]}
 def _take_named(value: Any, context: Any) -> int:
     if isinstance(value, bool) or not isinstance(value, (str, int)):
         raise NotOfKind
-    found: int = context.named(value)
+    found: int = context.broker_id_of(value)
     return found
 
 
@@ -125,7 +125,7 @@ _LEADER = Kind(
 )
 _ISR = tuple_of(NAMED, "names of brokers of the story", ["A", "B"])
 _ANSWERS = Kind(
-    "what clients were told",
+    "answers to the clients",
     {"type": "object"},
     lambda value, context: {
         name: STRING.read_at(name, text, context)
@@ -134,7 +134,7 @@ _ANSWERS = Kind(
     {"m1": "acknowledged"},
 )
 _REPLICA = Kind(
-    "what a replica must look like",
+    "the expected state of a replica",
     {"type": "object"},
     lambda value, context: read(parameters_of(ReplicaExpect), value, context),
     {"role": "follower"},

@@ -11,10 +11,10 @@ from ...protocol.values import TopicPartition
 from ...testing.handles.message_gate import MessageGate
 from ...testing.running import WaitTimeout
 from ..spec import OutcomeExpect, StateExpect, StepSpec, StorySpec
-from .actions import act
+from .actions import perform
 from .clients import StoryClients
 from .logs import LogRecord
-from .state import StoryState, differences, look
+from .state import StoryState, differences, read_state
 
 if TYPE_CHECKING:
     from ...testing.simulation import Simulation
@@ -69,7 +69,9 @@ class StoryRun:
         self.simulation = simulation
         self.story: StorySpec = story
         self.where: TopicPartition = TopicPartition(story.topic, story.partition)
-        self.clients: StoryClients = StoryClients(simulation, story, lambda: self.look().leader)
+        self.clients: StoryClients = StoryClients(
+            simulation, story, lambda: self.read_state().leader
+        )
         self.gate: MessageGate = MessageGate(simulation.running)
         self.result: StoryResult = StoryResult(story, kafka_version)
         self._create_topic = create_topic
@@ -79,7 +81,7 @@ class StoryRun:
         """Play the steps up to the first that fails; return the problems."""
         for number, step in enumerate(self.story.steps):
             problems = self._play_step(step)
-            state = self.look()
+            state = self.read_state()
             problems = problems or differences(step.expect, state, self.story)
             self.result.steps.append(
                 StepResult(step.name, self._elapsed_ms(), state, tuple(problems))
@@ -90,15 +92,15 @@ class StoryRun:
         outcome = self.result.outcome = outcome_of(
             self.result.steps[-1].state, self.clients.promised
         )
-        wrong = outcome_differences(self.story.outcome, outcome)
-        return [f"kafka_version {self.result.kafka_version}, outcome: {text}" for text in wrong]
+        problems = outcome_differences(self.story.outcome, outcome)
+        return [f"kafka_version {self.result.kafka_version}, outcome: {text}" for text in problems]
 
     def _play_step(self, step: StepSpec) -> list[str]:
         runtime = self.simulation.runtime
         for action in step.actions:
             runtime.doing = f"{action.action}: {step.name}"
             try:
-                act(self, action)
+                perform(self, action)
             except WaitTimeout as error:
                 return [str(error)]
             except (FakeKafkaError, KeyError) as error:
@@ -107,9 +109,9 @@ class StoryRun:
                 runtime.doing = None
         return []
 
-    def look(self) -> StoryState:
+    def read_state(self) -> StoryState:
         """Return the current state of the partition."""
-        return look(self.simulation, self.story, self.clients.answers)
+        return read_state(self.simulation, self.story, self.clients.answers)
 
     # -- used by actions -----------------------------------------------------------------------
 
@@ -122,13 +124,13 @@ class StoryRun:
             return
         missing: list[str] = []
 
-        def reached() -> bool:
+        def is_reached() -> bool:
             nonlocal missing
-            missing = differences(until, self.look(), self.story)
+            missing = differences(until, self.read_state(), self.story)
             return not missing
 
         try:
-            self.simulation.run_until(reached, within_ms)
+            self.simulation.run_until(is_reached, within_ms)
         except WaitTimeout:
             raise WaitTimeout(
                 f"not reached within {within_ms:g} virtual ms: {'; '.join(missing)}"
@@ -159,9 +161,9 @@ def outcome_of(state: StoryState, promised: Mapping[str, int]) -> Outcome:
     differ_at = first_difference(logs)
     if leader is None:
         return Outcome((), (), differ_at, ("the partition has no leader",))
-    sentences = [_loss(lost, promised)]
+    sentences = [_loss_sentence(lost, promised)]
     if duplicated:
-        sentences.append(f"{_list(duplicated)} stands in the log more than once")
+        sentences.append(f"{_join_values(duplicated)} stands in the log more than once")
     if differ_at is not None:
         sentences.append(f"logs differ at offset {differ_at}")
     elif len(logs) > 1:
@@ -195,14 +197,14 @@ def outcome_differences(expected: OutcomeExpect, actual: Outcome) -> list[str]:
     ]
 
 
-def _loss(lost: Sequence[str], promised: Mapping[str, int]) -> str:
+def _loss_sentence(lost: Sequence[str], promised: Mapping[str, int]) -> str:
     if not lost:
         return "nothing acknowledged was lost"
     were, are = ("were", "are") if len(lost) > 1 else ("was", "is")
     if all(promised[value] == 1 for value in lost):
-        return f"{_list(lost)}, acknowledged with acks=1, {are} lost"
-    return f"{_list(lost)} {were} acknowledged and {are} lost"
+        return f"{_join_values(lost)}, acknowledged with acks=1, {are} lost"
+    return f"{_join_values(lost)} {were} acknowledged and {are} lost"
 
 
-def _list(values: Sequence[str]) -> str:
+def _join_values(values: Sequence[str]) -> str:
     return " and ".join([*[", ".join(values[:-1])] * (len(values) > 1), *values[-1:]])

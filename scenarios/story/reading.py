@@ -89,8 +89,8 @@ def _read_step(values: Any, context: StoryContext) -> StepSpec:
 
 def _read_outcome(values: Any, context: StoryContext) -> OutcomeExpect:
     keys: dict[str, Any] = {}
-    for group, overlay, holds in context.overlays(values):
+    for group, overlay, applies in context.overlays(values):
         with inside(group):
             found = read(parameters_of(OutcomeExpect), overlay, context)
-        keys |= found if holds else {}
+        keys |= found if applies else {}
     return OutcomeExpect(**keys)

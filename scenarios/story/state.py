@@ -52,7 +52,7 @@ class StoryState:
     """Answers that clients received so far, by record value or name of a read."""
 
 
-def look(simulation: Simulation, story: StorySpec, answers: Mapping[str, str]) -> StoryState:
+def read_state(simulation: Simulation, story: StorySpec, answers: Mapping[str, str]) -> StoryState:
     """Return the state of everything that a story can check."""
     where = TopicPartition(story.topic, story.partition)
     try:
@@ -124,9 +124,9 @@ def differences(expected: StateExpect, state: StoryState, story: StorySpec) -> l
         wanted = format_isr(expected.isr, names)
         found.append(f"isr: expected {wanted}, is {format_isr(state.isr, names)}")
     for name, answer in expected.answers.items():
-        told = state.answers.get(name, "never sent")
-        if told != answer and not told.startswith(f"{answer} at "):
-            found.append(f"answers.{name}: expected {answer!r}, is {told!r}")
+        actual_answer = state.answers.get(name, "never sent")
+        if actual_answer != answer and not actual_answer.startswith(f"{answer} at "):
+            found.append(f"answers.{name}: expected {answer!r}, is {actual_answer!r}")
     return found
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Annotated
 
 from ...protocol.errors import UsageError
-from ...scenarios.spec import MOST_PER_S
+from ...scenarios.spec import RATE_PER_S_MAX
 from ...scenarios.workload import Workload
 from ...testing.simulation import Simulation
 from ..measuring.parameters import AtLeast, AtMost, Count, Milliseconds, Version
@@ -52,7 +52,7 @@ def scenario(
     partitions: Count = 3,
     session_timeout_ms: Annotated[int, AtLeast(1)] = 18_000,
     kafka_version: Version = "3.9",
-    rate_per_s: Annotated[int, AtLeast(1), AtMost(MOST_PER_S)] = 100,
+    rate_per_s: Annotated[int, AtLeast(1), AtMost(RATE_PER_S_MAX)] = 100,
     record_bytes: Annotated[int, AtLeast(0)] = 100,
     latency_median_ms: Annotated[float, AtLeast(0.001)] = 0.5,
     latency_sigma: Milliseconds = 0.4,

@@ -112,7 +112,7 @@ class BrokerReference:
         """Return the id of the broker with the role now; ``NotThereYet`` if no broker has it."""
         found = self.resolve(running)
         if found is None:
-            raise NotThereYet(f"there is no {self.text} at this moment")
+            raise NotThereYet(f"no broker has the role {self.text!r} now")
         return found
 
     def __eq__(self, other: object) -> bool:

@@ -65,12 +65,12 @@ def read(
     given: Mapping[str, Any],
     context: Context = ANYWHERE,
     *,
-    beside: Iterable[str] = (),
+    other_names: Iterable[str] = (),
     fills_defaults: bool = False,
 ) -> dict[str, Any]:
     """Return the given values, in the order of the parameters.
 
-    Null counts as not given. ``beside`` are further names that the error for an unknown key lists.
+    Null counts as not given. The error for an unknown key also lists ``other_names``.
     Raises ``BadArgument`` with the name at fault.
     """
     known = {parameter.name: parameter for parameter in parameters}
@@ -78,7 +78,7 @@ def read(
         raise BadArgument(f"must be a table, not {context.shown(given)}")
     for name in given:
         if name not in known:
-            raise unknown_key(name, [*known, *beside])
+            raise unknown_key(name, [*known, *other_names])
     found = {}
     for name, parameter in known.items():
         kind = parameter.kind

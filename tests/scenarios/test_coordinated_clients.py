@@ -78,7 +78,7 @@ def test_a_partition_of_two_members_is_a_problem() -> None:
     with mock.patch.object(type(group.members[0]), "owned", doubled):
         assert list(group.problems()) == [
             "group billing: two members own orders-0",
-            "group billing: nobody owns 3 of its partitions",
+            "group billing: no member owns 3 of its partitions",
         ]
 
 
@@ -116,14 +116,14 @@ def test_a_record_that_is_not_copied_once_is_a_problem() -> None:
     played.simulation.run_until(lambda: transformer.has_settled)
     played.simulation.produce("copies", ["late"])
     assert list(transformer.problems()) == [
-        "transformer transformer-1: 1 records of copies are there too often",
-        "transformer transformer-1: 1 records of copies are none of orders",
+        "transformer transformer-1: 1 records of copies are duplicates",
+        "transformer transformer-1: 1 records of copies match no record of orders",
     ]
     read = TopicPartition("orders", 0)
     leader = present(played.simulation.partition(*read).leader)
     played.simulation.ask(leader, DeleteRecordsRequest(6000, ((read, 1),)))
     assert list(transformer.problems()) == [
-        "transformer transformer-1: 1 records of copies are there too often"
+        "transformer transformer-1: 1 records of copies are duplicates"
     ]
     played.simulation.stop()
 
@@ -147,7 +147,7 @@ def test_the_same_seed_gives_the_same_run() -> None:
             "must be a whole number from 1 to 10000, not 0",
         ),
         ("[[groups]]\ntopics = ['orders']\nmember = 2", "unknown key; did you mean 'members'"),
-        (GROUP + GROUP, "groups: two have the group_id 'billing'"),
+        (GROUP + GROUP, "groups: group_id 'billing' is used twice"),
         ("[[transformers]]\ninput = 'orders'", "output: is missing"),
         ("[[transformers]]\ninput = 'orders'\noutput = 'orders'", "another topic than the input"),
         (TRANSFORMER + "name = 'workload-1-producer-1'", "two clients have the name"),

@@ -118,7 +118,7 @@ def test_what_cannot_be_run_again_says_why(tmp_path: Path) -> None:
     """The trace of a simulation driven by Python has no scenario, and the refusal says so."""
     with Simulation(1, seed=1) as simulation:
         simulation.save(tmp_path / "a.fktrace")
-    with pytest.raises(TraceError, match="cannot be run again: its header has no scenario"):
+    with pytest.raises(TraceError, match="cannot be replayed: its header has no scenario"):
         replay(tmp_path / "a.fktrace")
     record(tmp_path / "b.fktrace", "3.9")
     with pytest.raises(TraceError, match="there is no event #99999999"):

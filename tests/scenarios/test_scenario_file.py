@@ -267,7 +267,7 @@ WRONG_CLUSTER = {
     "topics.t.config.nope = 1": "Unknown topic config name: nope",
     "topics.t.assignment = [[4]]": "no broker 4; ids are 1 to 3",
     "topics.t.assignment = [[1, 1]]": r"assignment\[0\]: must be a list of different broker ids",
-    "topics.t = {assignment = [[1]], partitions = 1}": "stands instead of partitions",
+    "topics.t = {assignment = [[1]], partitions = 1}": "cannot be combined with partitions",
     "topics.t = 5": "cluster.topics.t: must be a table, not 5",
 }
 

@@ -323,7 +323,7 @@ def test_the_limit_of_what_is_handled_is_kept_exactly(extra: str) -> None:
     result = ScenarioRun(parse_scenario(text, "short.toml"), 5).run()
     assert result.metrics["handled"] == 1034
     assert result.problems[0].endswith(
-        "stopped after 1,034 messages and timers, as stop.max_handled says"
+        "stopped after 1,034 messages and timers, the limit of stop.max_handled"
     )
 
 
@@ -339,17 +339,17 @@ def test_a_condition_is_asked_from_its_time_on_and_not_before(
     asked_ms: list[float] = []
     acted_ms: list[tuple[str, float]] = []
     run = ScenarioRun(parse_scenario(text, "short.toml"), 5)
-    awaited = run._awaited
+    triggered_fault = run._triggered_fault
 
     def note() -> object:
         asked_ms.append(run.elapsed_ms)
-        return awaited()
+        return triggered_fault()
 
     def act(fault: FaultSpec) -> None:
         acted_ms.append((fault.action, run.elapsed_ms))
 
-    monkeypatch.setattr(run, "_awaited", note)
-    monkeypatch.setattr(run, "_act", act)
+    monkeypatch.setattr(run, "_triggered_fault", note)
+    monkeypatch.setattr(run, "_perform_fault", act)
     assert run.run().metrics["handled"] > 1000
     assert len(asked_ms) < 10
     assert asked_ms[0] > 2502.9

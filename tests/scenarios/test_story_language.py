@@ -96,7 +96,7 @@ def test_the_first_version_is_the_default() -> None:
         ('"orders-0"', '"orders-1"', "orders has partitions 0 to 0, not 1"),
         ('"orders-0"', '"order-0"', "partition: 'order' is not in cluster.topics"),
         ('name = "one"', "", "step[0].name: is missing"),
-        ("[story]", "[workload]\nrate_per_s = 1\n[story]", "workload: does not go with a story"),
+        ("[story]", "[workload]\nrate_per_s = 1\n[story]", "workload: is not allowed in a story"),
         ("[[step]]", '[[faults]]\nat_ms = -1\naction = "kill"\nbroker = 1\n[[step]]', "at_ms"),
         (
             "[[step]]",

@@ -58,9 +58,9 @@ def test_a_random_broker_lives(looked_at: Simulation) -> None:
     [
         ("leader:nothing-0", r"there is no partition nothing-0; topics are \['orders'\]"),
         ("leader:orders-7", "there is no partition orders-7; 'orders' has 1"),
-        ("follower:orders-0:3", "there is no follower:orders-0:3 at this moment"),
-        ("coordinator:shop", "there is no coordinator:shop at this moment"),
-        ("transaction-coordinator:a", "there is no transaction-coordinator:a at this moment"),
+        ("follower:orders-0:3", "no broker has the role 'follower:orders-0:3' now"),
+        ("coordinator:shop", "no broker has the role 'coordinator:shop' now"),
+        ("transaction-coordinator:a", "no broker has the role 'transaction-coordinator:a' now"),
     ],
 )
 def test_a_role_that_nobody_has_is_not_there_yet(

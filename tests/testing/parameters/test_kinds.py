@@ -157,7 +157,7 @@ def test_a_table_is_read_in_the_order_of_its_parameters() -> None:
 )
 def test_what_is_wrong_with_a_table_is_named(given: Any, problem: str) -> None:
     with pytest.raises(BadArgument) as refused:
-        read(TABLE, given, beside=["when"])
+        read(TABLE, given, other_names=["when"])
     assert str(refused.value) == problem
 
 
