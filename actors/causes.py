@@ -21,17 +21,17 @@ class NodeCauses:
         """Return the event that is being handled."""
         return self._runtime.cause
 
-    def wake_later_ms(self, delay_ms: float, callback: Callable[[], object]) -> Timer:
+    def set_shared_timer_ms(self, delay_ms: float, callback: Callable[[], object]) -> Timer:
         """Set a timer that serves many entries; each entry that is due is recorded as an event."""
         delay_us = self._node.process.clock.lasts_us(int(delay_ms * 1000))
-        return self._runtime.wake_later(self._node, delay_us, callback)
+        return self._runtime.set_shared_timer(self._node, delay_us, callback)
 
-    def serve(self, name: str, cause: int | None) -> None:
+    def record_due_entry(self, name: str, cause: int | None) -> None:
         """Record that an entry of a timer is due."""
-        self._runtime.serve(self._node.name, name, cause)
+        self._runtime.record_due_entry(self._node.name, name, cause)
 
-    def waited(self, peers: Sequence[str], cause: int | None, waited_ms: float) -> None:
+    def record_timeout(self, peers: Sequence[str], cause: int | None, waited_ms: float) -> None:
         """Record a wait in vain for peers; clients may be given by the ids known in ``owners``."""
         owners = self._runtime.owners
         named = [owners.get(peer, peer) for peer in peers]
-        self._runtime.waited(self._node.name, named, cause, waited_ms)
+        self._runtime.record_timeout(self._node.name, named, cause, waited_ms)

@@ -131,7 +131,7 @@ class Port(Named):
             self._expiry_timer.cancel()
         self._next_expiry_us = deadline_us
         self.next_expiry_patience_ms = patience_ms
-        self._expiry_timer = self.runtime.wake_later(
+        self._expiry_timer = self.runtime.set_shared_timer(
             self.node, max(1, deadline_us - now_us), self._expire
         )
 
@@ -151,7 +151,7 @@ class Port(Named):
             waiting = requests.pop(correlation, None)
             if waiting is not None:
                 answered, destination, _, timeout_ms, cause = waiting
-                self.runtime.waited(self.name, (destination,), cause, timeout_ms)
+                self.runtime.record_timeout(self.name, (destination,), cause, timeout_ms)
                 answered(
                     RequestTimeout(
                         f"{destination} did not answer {self.node.name} in {timeout_ms} ms"

@@ -295,16 +295,21 @@ class Surroundings(abc.ABC):
         does not measure the delay."""
 
     @abc.abstractmethod
-    def wake_later(self, node: Resident, delay_us: int, callback: Callable[[], object]) -> Timer:
-        """Do as ``call_later`` for a timer that serves many entries. Each entry that is due calls
-        ``serve`` or ``waited``; the firing itself is recorded only if none is due."""
+    def set_shared_timer(
+        self, node: Resident, delay_us: int, callback: Callable[[], object]
+    ) -> Timer:
+        """Do as ``call_later`` for a timer shared by many entries. Each entry that is due calls
+        ``record_due_entry`` or ``record_timeout``; the firing itself is recorded only if no entry
+        is due."""
 
     @abc.abstractmethod
-    def serve(self, actor: str, name: str, cause: int | None) -> None:
+    def record_due_entry(self, actor: str, name: str, cause: int | None) -> None:
         """Record that one of the entries that a timer serves is due; ``cause`` is its cause."""
 
     @abc.abstractmethod
-    def waited(self, actor: str, peers: Sequence[str], cause: int | None, waited_ms: float) -> None:
+    def record_timeout(
+        self, actor: str, peers: Sequence[str], cause: int | None, waited_ms: float
+    ) -> None:
         """Record that an actor has waited for others in vain since event ``cause``. It is
         attributed to a crash, a pause, a cut, a loss or a slow link that lasted into the wait, if
         any."""

@@ -54,18 +54,18 @@ class Causes(Protocol):
         """Return the event being handled; None while a call comes from outside the run."""
         ...
 
-    def wake_later_ms(self, delay_ms: float, callback: Callable[[], object]) -> Timer:
+    def set_shared_timer_ms(self, delay_ms: float, callback: Callable[[], object]) -> Timer:
         """Do as ``Host.call_later_ms``, for a timer shared by many entries.
 
         Each entry that is due is recorded as an event; the timer itself only if no entry is due.
         """
         ...
 
-    def serve(self, name: str, cause: int | None) -> None:
+    def record_due_entry(self, name: str, cause: int | None) -> None:
         """Record that an entry of a shared timer is due, with the event that added it as cause."""
         ...
 
-    def waited(self, peers: Sequence[str], cause: int | None, waited_ms: float) -> None:
+    def record_timeout(self, peers: Sequence[str], cause: int | None, waited_ms: float) -> None:
         """Record that the wait for some actors, begun at event ``cause``, has timed out.
 
         The cause of what follows is the event that silenced one of them or, if there is none, the

@@ -55,7 +55,7 @@ class MetadataWaiters:
     ) -> None:
         causes = self._node.causes
         if causes is not None:
-            causes.waited(peers(), begun_by, timeout_ms)
+            causes.record_timeout(peers(), begun_by, timeout_ms)
         self._waiting.pop(pending, None)
         pending.set_result(False)
 

@@ -324,7 +324,7 @@ class SimulatedProducer(SimulatedClient):
             if asked is None:
                 asked = self.metadata_wanted_of
             peers = [] if asked is None else [broker_name(asked)]
-            self.causes.waited(peers, batch.operation, self.now_ms() - batch.created_at_ms)
+            self.causes.record_timeout(peers, batch.operation, self.now_ms() - batch.created_at_ms)
 
     def _raise_epoch(self, queue: PartitionQueue) -> None:
         """Raise the producer epoch, and renumber the batches that this partition has sent

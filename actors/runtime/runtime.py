@@ -138,7 +138,9 @@ class Runtime(Surroundings):
     def wall_ms_ahead(self, ahead_us: int) -> int:
         return (time.time_ns() + ahead_us * 1000) // 1_000_000
 
-    def wake_later(self, node: Resident, delay_us: int, callback: Callable[[], object]) -> Timer:
+    def set_shared_timer(
+        self, node: Resident, delay_us: int, callback: Callable[[], object]
+    ) -> Timer:
         timer: Any = self.call_later(node, delay_us, callback)
         timer.serves_many = True
         return timer  # type: ignore[no-any-return]
@@ -364,14 +366,14 @@ class Runtime(Surroundings):
         )
         self._blamed = (self.cause, before)
 
-    def nobody_served(
+    def record_firing_without_entries(
         self, node: Endpoint | None, callback: Callable[[], object], cause: int | None
     ) -> None:
         """Record the firing of a timer that serves many entries, of which none was due."""
         if self.recorder is not None and node is not None:
             self.record_firing(node.name, name_of(callback), cause)
 
-    def serve(self, actor: str, name: str, cause: int | None) -> None:
+    def record_due_entry(self, actor: str, name: str, cause: int | None) -> None:
         if self.recorder is not None:
             if cause is None:
                 cause = self.begin_step()
@@ -379,7 +381,9 @@ class Runtime(Surroundings):
                 self.now_us(), "timer_fire", actor, None, name, None, cause
             )
 
-    def waited(self, actor: str, peers: Sequence[str], cause: int | None, waited_ms: float) -> None:
+    def record_timeout(
+        self, actor: str, peers: Sequence[str], cause: int | None, waited_ms: float
+    ) -> None:
         if self.recorder is None:
             return
         if cause is None:

@@ -84,7 +84,7 @@ class ThreadedTimer:
         except Exception as error:
             runtime.report_failure(node, error)
         if self._serves_many and runtime.cause is None:
-            runtime.nobody_served(node, callback, self._cause)
+            runtime.record_firing_without_entries(node, callback, self._cause)
         runtime.cause = None
 
 
@@ -199,7 +199,7 @@ class ThreadedRuntime(Runtime):
     ) -> ThreadedTimer:
         return self._set(ThreadedTimer(self, node, callback), delay_us)
 
-    def wake_later(
+    def set_shared_timer(
         self, node: Resident, delay_us: int, callback: Callable[[], object]
     ) -> ThreadedTimer:
         return self._set(ThreadedTimer(self, node, callback, serves_many=True), delay_us)

@@ -381,7 +381,7 @@ class VirtualRuntime(LoopRuntime):
         except Exception as error:
             self.report_failure(node, error)
         if timer.serves_many and self.cause is None:
-            self.nobody_served(node, callback, timer.cause)
+            self.record_firing_without_entries(node, callback, timer.cause)
         self.cause = None
 
     def _hold(self, timer: VirtualTimer, node: Resident) -> None:

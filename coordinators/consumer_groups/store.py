@@ -230,7 +230,7 @@ class ConsumerGroupStore(GroupStore):
             group.timers.pop(key, None)
             if not group.is_dead and member_id in group.members:
                 if causes is not None:
-                    causes.waited((group.members[member_id].client_id,), begun_by, delay_ms)
+                    causes.record_timeout((group.members[member_id].client_id,), begun_by, delay_ms)
                 expired(retry)
 
         def retry(error: ErrorCode) -> None:

@@ -165,7 +165,7 @@ class GroupStore:
                     effect.client_id, effect.silent_ms, effect.text, effect.member_id
                 )
         elif self.host.causes is not None:
-            self.host.causes.waited(effect.client_ids, begun_by, effect.waited_ms)
+            self.host.causes.record_timeout(effect.client_ids, begun_by, effect.waited_ms)
 
     def _set_timer(self, group: Group, effect: SetTimer) -> None:
         limit, member_id, delay_ms = effect
@@ -262,14 +262,16 @@ class GroupStore:
 
     def _run_tasks_soon(self) -> None:
         host = self.host
-        call_later_ms = host.call_later_ms if host.causes is None else host.causes.wake_later_ms
+        call_later_ms = (
+            host.call_later_ms if host.causes is None else host.causes.set_shared_timer_ms
+        )
         call_later_ms(0, self._run_tasks)
 
     def _run_tasks(self) -> None:
         """Advance the first task by one step, and drop it when it is exhausted."""
         task, begun_by = self._tasks[0]
         if self.host.causes is not None:
-            self.host.causes.serve("GroupStore._run_tasks", begun_by)
+            self.host.causes.record_due_entry("GroupStore._run_tasks", begun_by)
         for _ in task:
             break
         else:

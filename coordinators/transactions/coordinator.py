@@ -404,7 +404,9 @@ class TransactionCoordinator:
         name, timeout_ms = metadata.transactional_id, metadata.timeout_ms
         text = f"the transaction of {name} has been open for more than {timeout_ms} ms"
         assert self._host.causes is not None
-        self._host.causes.serve("TransactionCoordinator.abort_timed_out", metadata.begun_by)
+        self._host.causes.record_due_entry(
+            "TransactionCoordinator.abort_timed_out", metadata.begun_by
+        )
         self._host.report_silence(f"transaction/{name}", timeout_ms, text)
 
     # -- descriptions --------------------------------------------------------------------------

@@ -382,5 +382,5 @@ class FollowerFetch(TimerEntry):
             serving.timer.add_at(self, self.until_ms - now_ms, now_ms)
             return
         if serving.timer.causes is not None:
-            serving.timer.causes.serve(type(self).__name__, self.cause)
+            serving.timer.causes.record_due_entry(type(self).__name__, self.cause)
         serving.finish_parked(self)

@@ -84,9 +84,9 @@ class DelayedOperation(TimerEntry):
     def _report_expiry(self, causes: Causes) -> None:
         peers = self.awaited_brokers()
         if peers:
-            causes.waited(peers, self.cause, self.delay_ms)
+            causes.record_timeout(peers, self.cause, self.delay_ms)
         else:
-            causes.serve(type(self).__name__, self.cause)
+            causes.record_due_entry(type(self).__name__, self.cause)
 
     def run(self) -> None:
         """Complete the operation, as it has timed out."""

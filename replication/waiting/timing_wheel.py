@@ -168,7 +168,7 @@ class WheelTimer:
         self._host = host
         self.causes: Causes | None = causes
         """Receives the cause of each entry that comes due, in a recorded run; else None."""
-        self._call_later_ms = host.call_later_ms if causes is None else causes.wake_later_ms
+        self._call_later_ms = host.call_later_ms if causes is None else causes.set_shared_timer_ms
         self.wheel: HierarchicalTimingWheel = HierarchicalTimingWheel(
             tick_ms, wheel_size, host.now_ms()
         )

@@ -177,7 +177,7 @@ def test_a_shared_timer_follows_the_clock_rate() -> None:
     runtime = VirtualRuntime(1)
     peer = spawn(runtime, "a")
     set_rate(runtime, peer, 2 * USUAL_PPM)
-    NodeCauses(runtime, peer).wake_later_ms(1000, peer.note)
+    NodeCauses(runtime, peer).set_shared_timer_ms(1000, peer.note)
     runtime.run(None)
     assert peer.seen_us == [500_000]
 

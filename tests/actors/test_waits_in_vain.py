@@ -128,14 +128,16 @@ def test_a_shared_timer_is_an_event_only_if_it_serves_no_callback_that_is_one(
     fired: list[int] = []
 
     def serve() -> None:
-        runtime.serve("asker", "entry", 0)
+        runtime.record_due_entry("asker", "entry", 0)
         fired.append(1)
 
     def tick() -> None:
         fired.append(2)
 
     for callback in (serve, tick):
-        runtime.run_in(asker.process, functools.partial(runtime.wake_later, asker, 2000, callback))
+        runtime.run_in(
+            asker.process, functools.partial(runtime.set_shared_timer, asker, 2000, callback)
+        )
     settle(lambda: len(fired) == 2 and len([*recorder.events]) >= 6)
     fires = [event for event in recorder.events if event.kind == "timer_fire"]
     assert [event.type for event in fires if event.cause == 0] == ["entry"]

@@ -1212,8 +1212,8 @@ SETTERS = {
     "call_later",
     "call_later_ms",
     "come_later",
-    "wake_later",
-    "wake_later_ms",
+    "set_shared_timer",
+    "set_shared_timer_ms",
     "_call_later_ms",
 }
 HELPERS = {
@@ -1221,7 +1221,7 @@ HELPERS = {
     "OneTimer.set": "ZooKeeper's roles and clients give it what it shall call",
     "Periodic._fire": "named by its work",
     "Runtime.come_later": "named by what comes",
-    "Runtime.wake_later": "named by those that it wakes",
+    "Runtime.set_shared_timer": "named by its entries",
     "Upkeep._every": "named by its task",
 }
 LIVE_ONLY = {

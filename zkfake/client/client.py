@@ -305,7 +305,7 @@ class ZooKeeperClient(HandlerRegistry):
         if silent_ms >= int(read_timeout_ms):
             causes = self.host.causes
             if causes is not None:
-                causes.waited((self.server,), causes.current(), silent_ms)
+                causes.record_timeout((self.server,), causes.current(), silent_ms)
             self._lose_connection()
             return
         idle_ms = now_ms - self._last_sent_ms

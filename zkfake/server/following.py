@@ -94,7 +94,7 @@ class Following:
         host = self._server.host
         if host.causes is not None:
             since_ms, begun_by = self._waiting_since
-            host.causes.waited((self._leader,), begun_by, host.now_ms() - since_ms)
+            host.causes.record_timeout((self._leader,), begun_by, host.now_ms() - since_ms)
         self._give_up()
 
     def _connect(self) -> None:
@@ -117,7 +117,7 @@ class Following:
         if silent_ms >= limit_ms:
             causes = self._server.host.causes
             if causes is not None:
-                causes.waited((self._leader,), causes.current(), silent_ms)
+                causes.record_timeout((self._leader,), causes.current(), silent_ms)
             self._give_up()
         else:
             self._timer.set(limit_ms - silent_ms, self._check_leader)

@@ -87,7 +87,7 @@ class Leading:
 
         def give_up() -> None:
             if causes is not None:
-                causes.waited(self._peers_except(set()), begun_by, limit_ms)
+                causes.record_timeout(self._peers_except(set()), begun_by, limit_ms)
             self._give_up()
 
         self._timer.set(limit_ms, give_up)
@@ -259,7 +259,7 @@ class Leading:
         causes = self._server.host.causes
         if causes is not None:
             heard = {follower.server_id for follower in self._followers.values()}
-            causes.waited(self._peers_except(heard), causes.current(), silent_ms)
+            causes.record_timeout(self._peers_except(heard), causes.current(), silent_ms)
 
     def _peers_except(self, heard: set[int]) -> list[str]:
         server = self._server

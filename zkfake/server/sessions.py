@@ -105,7 +105,9 @@ class SessionTracker:
             self._timer.cancel()
         self._timer_at_ms = due_ms
         host = self._host
-        call_later_ms = host.call_later_ms if host.causes is None else host.causes.wake_later_ms
+        call_later_ms = (
+            host.call_later_ms if host.causes is None else host.causes.set_shared_timer_ms
+        )
         self._timer = call_later_ms(due_ms - host.now_ms(), self._tick)
 
     def _tick(self) -> None:
@@ -126,5 +128,5 @@ class SessionTracker:
         for session_id in expired:
             last_heard_event = self._last_heard_event.pop(session_id, None)
             if causes is not None:
-                causes.serve("SessionTracker", last_heard_event)
+                causes.record_due_entry("SessionTracker", last_heard_event)
             self._on_expire(session_id)

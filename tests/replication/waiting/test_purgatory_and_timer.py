@@ -396,13 +396,13 @@ class NotedCauses:
     def current(self) -> int | None:
         return self.event
 
-    def wake_later_ms(self, delay_ms: float, callback: Callable[[], object]) -> Any:
+    def set_shared_timer_ms(self, delay_ms: float, callback: Callable[[], object]) -> Any:
         return self.host.call_later_ms(delay_ms, callback)
 
-    def serve(self, name: str, cause: int | None) -> None:
+    def record_due_entry(self, name: str, cause: int | None) -> None:
         self.told.append((self.host.now_ms(), name, cause))
 
-    def waited(self, peers: Any, cause: int | None, waited_ms: float) -> None:
+    def record_timeout(self, peers: Any, cause: int | None, waited_ms: float) -> None:
         self.told.append((self.host.now_ms(), [*peers], cause, waited_ms))
 
 

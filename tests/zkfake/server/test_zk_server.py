@@ -278,13 +278,13 @@ def test_each_session_that_expires_follows_from_when_it_was_heard_of(single: ZkN
         def current(self) -> int:
             return self.event
 
-        def wake_later_ms(self, delay_ms: float, callback: Callable[[], object]) -> Timer:
+        def set_shared_timer_ms(self, delay_ms: float, callback: Callable[[], object]) -> Timer:
             return host.call_later_ms(delay_ms, callback)
 
-        def serve(self, name: str, cause: int | None) -> None:
+        def record_due_entry(self, name: str, cause: int | None) -> None:
             told.append((name, cause))
 
-        def waited(self, peers: Sequence[str], cause: int | None, waited_ms: float) -> None:
+        def record_timeout(self, peers: Sequence[str], cause: int | None, waited_ms: float) -> None:
             raise AssertionError("nobody is waited for")
 
     host.causes = causes = Noted()
