@@ -156,11 +156,11 @@ class Node(Resident, pykka.Actor):
         """Answer a request; an exception as the response is raised at the requester."""
         self.port.answer(delivery, response)
 
-    def own_session(self, session_id: int, client: str) -> None:
+    def record_session_owner(self, session_id: int, client: str) -> None:
         """Note that this server serves a client's ZooKeeper session."""
         self.runtime.owners[session_id] = client
 
-    def blame_session(self, session_id: int, timeout_ms: int) -> None:
+    def record_session_expiry(self, session_id: int, timeout_ms: int) -> None:
         """Attribute the expiry of a session, and what follows, to what silenced its client."""
         client = self.runtime.owners.get(session_id, "")
         text = f"session {session_id:#x} of {client or 'an unknown client'} expires"

@@ -135,7 +135,7 @@ _EMULATED = (
     "| `kafka_version` | release | compared with |",
     "|---|---|---|",
     *(
-        f'| `"{version}"` | {Release(version).exactly} | '
+        f'| `"{version}"` | {Release(version).exact_version} | '
         f"{'real brokers' if version in JUDGED_VERSIONS else ''} |"
         for version in KAFKA_VERSIONS
     ),

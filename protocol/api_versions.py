@@ -55,12 +55,12 @@ LeaderAndIsr 7 for 3.4). A client that sends such a request is disconnected, as 
 Envelope (58).
 """
 
-_OF_TODAY = "0.11.0"
+_OLDEST_FOR_CURRENT_CLIENTS = "0.11.0"
 """Oldest release whose API versions suffice for today's clients."""
 _INIT_PRODUCER_ID = 22
 
 
-def _told(kafka_version: str) -> dict[int, VersionRange]:
+def _advertised_by_kafka(kafka_version: str) -> dict[int, VersionRange]:
     """Return the version ranges in the ApiVersions response of a release's brokers, by API key."""
     release = Release(kafka_version)
     ranges = {}
@@ -78,9 +78,9 @@ def release_ranges(kafka_version: str) -> dict[int, VersionRange]:
 
     Raises ``UsageError`` for a version that is not emulated.
     """
-    ranges = _told(kafka_version)
-    if Release(kafka_version).before(_OF_TODAY):
-        later = _told(_OF_TODAY)
+    ranges = _advertised_by_kafka(kafka_version)
+    if Release(kafka_version).before(_OLDEST_FOR_CURRENT_CLIENTS):
+        later = _advertised_by_kafka(_OLDEST_FOR_CURRENT_CLIENTS)
         for key, (minimum, _) in ranges.items():
             if key not in ADVERTISED_ONLY:
                 ranges[key] = VersionRange(minimum, later[key].maximum)

@@ -16,7 +16,7 @@ from typing import Any
 
 from .declaring.native import checks_arguments
 from .errors import UsageError, did_you_mean
-from .release_configs import ConfigException, ReleaseConfig, declared
+from .release_configs import ConfigException, ReleaseConfig, declarations
 from .values import frozen
 from .versions import DEFAULT_KAFKA_VERSION, behaviour
 
@@ -27,7 +27,7 @@ CONSUMER_PROTOCOL = "consumer"
 """Protocol names in ``group.coordinator.rebalance.protocols``, and group types in ListGroups."""
 
 
-_OF_BROKERS = """
+_BROKER_CONFIGS = """
 broker.id broker.id.generation.enable reserved.broker.max.id broker.rack log.dirs
 
 zookeeper.session.timeout.ms zookeeper.connection.timeout.ms zookeeper.max.in.flight.requests
@@ -87,7 +87,7 @@ log.message.downconversion.enable
 compression.type min.insync.replicas unclean.leader.election.enable
 """
 
-_OF_TOPICS = """
+_TOPIC_CONFIGS = """
 cleanup.policy compression.type delete.retention.ms file.delete.delay.ms flush.messages flush.ms
 index.interval.bytes max.compaction.lag.ms max.message.bytes message.downconversion.enable
 message.timestamp.difference.max.ms message.timestamp.type min.cleanable.dirty.ratio
@@ -97,10 +97,10 @@ leader.replication.throttled.replicas follower.replication.throttled.replicas
 message.format.version
 """
 
-NOT_OF_KAFKA = ("max.partitions.per.request",)
+EXTRA_CONFIGS = ("max.partitions.per.request",)
 """Configurations of this package that no release of Kafka has."""
 
-_OWN: Mapping[str, tuple[str, str, str]] = {
+_OVERRIDES: Mapping[str, tuple[str, str, str]] = {
     "max.partitions.per.request": ("int", "10000", "range 1.."),
     # declared by the authorizer, not by the broker
     "super.users": ("string", "", ""),
@@ -133,9 +133,9 @@ _CHECKS: Mapping[str, str] = {
 """Checks for releases that declare none, where Kafka checks later or not at all."""
 
 _NEVER_NULL = ("boolean", "double", "list")
-_ONE_BY_ONE = "zookeeper.max.in.flight.requests"
+_MAX_IN_FLIGHT_REQUESTS = "zookeeper.max.in.flight.requests"
 
-_FIXED = ("compression.type", "sasl.enabled.mechanisms", "ssl.client.auth")
+_NOT_DYNAMIC = ("compression.type", "sasl.enabled.mechanisms", "ssl.client.auth")
 """Configurations that Kafka's brokers can change at run time, but an emulated broker cannot."""
 
 
@@ -143,7 +143,7 @@ _FIXED = ("compression.type", "sasl.enabled.mechanisms", "ssl.client.auth")
 class ConfigDefinition:
     """A configuration that this package honours, as one release declares it."""
 
-    declared: ReleaseConfig
+    declaration: ReleaseConfig
     broker: bool
     """True if brokers have a configuration of this name."""
     topic: bool
@@ -151,42 +151,42 @@ class ConfigDefinition:
 
     @property
     def name(self) -> str:
-        return self.declared.name
+        return self.declaration.name
 
     @property
     def type(self) -> str:
         """``boolean``, ``int``, ``short``, ``long``, ``double``, ``string``, ``list``, ``class`` or
         ``password``."""
-        return self.declared.type
+        return self.declaration.type
 
     @property
     def default(self) -> Any:
         """The default, parsed."""
-        text = self.declared.default
+        text = self.declaration.default
         return None if text is None else self.read(text)
 
     @property
     def is_dynamic(self) -> bool:
         """True if a broker takes a new value without a restart (KIP-226)."""
-        return bool(self.declared.update) and self.name not in _FIXED
+        return bool(self.declaration.update) and self.name not in _NOT_DYNAMIC
 
     @property
     def broker_name(self) -> str:
         """The broker configuration that supplies the default of a topic."""
-        return self.declared.broker_name or self.name
+        return self.declaration.broker_name or self.name
 
     def read(self, value: Any) -> Any:
         """Parse a value that was validated before, without its bounds, which vary by release."""
-        return self._parsed(value, self.declared.parse)
+        return self._apply(value, self.declaration.parse)
 
     def parse(self, value: Any) -> Any:
         """Parse and validate a value as Kafka's ``ConfigDef`` does.
 
         Raises ``ValueError`` with the reason.
         """
-        return self._parsed(value, self.declared.validate)
+        return self._apply(value, self.declaration.validate)
 
-    def _parsed(self, value: Any, parse: Callable[[str], Any]) -> Any:
+    def _apply(self, value: Any, parse: Callable[[str], Any]) -> Any:
         """Apply ``parse`` to a value, which may be text or a Python value."""
         if value is None:
             if self.type in _NEVER_NULL:
@@ -201,7 +201,7 @@ def _names(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-_BROKER_NAMES, _TOPIC_NAMES = _names(_OF_BROKERS), _names(_OF_TOPICS)
+_BROKER_NAMES, _TOPIC_NAMES = _names(_BROKER_CONFIGS), _names(_TOPIC_CONFIGS)
 NAMES = tuple(sorted(_BROKER_NAMES | _TOPIC_NAMES))
 """All configurations that this package honours."""
 
@@ -213,23 +213,27 @@ def definitions(kafka_version: str) -> Mapping[str, ConfigDefinition]:
 
     Raises ``UsageError`` for a version that is not emulated.
     """
-    found = declared(kafka_version, frozenset(NAMES))
+    declared = declarations(kafka_version, frozenset(NAMES))
     lacks_pipelining = not behaviour(kafka_version).pipelined_zookeeper
     result = {}
     for name in NAMES:
         is_topic, is_broker = name in _TOPIC_NAMES, name in _BROKER_NAMES
         scopes = ("broker", "dynamic") if is_broker else ("topic",)
-        fact = next((found[scope, name] for scope in scopes if (scope, name) in found), None)
-        if name in _OWN:
-            type_, default, check = _OWN[name]
-            update, broker_name = ("", "") if fact is None else (fact.update, fact.broker_name)
-            fact = ReleaseConfig(name, type_, default, update, broker_name, check)
-        assert fact is not None, name
-        if not fact.check and name in _CHECKS:
-            fact = replace(fact, check=_CHECKS[name])
-        if name == _ONE_BY_ONE and lacks_pipelining:
-            fact = replace(fact, default="1")
-        result[name] = ConfigDefinition(fact, is_broker, is_topic)
+        declaration = next(
+            (declared[scope, name] for scope in scopes if (scope, name) in declared), None
+        )
+        if name in _OVERRIDES:
+            type_, default, check = _OVERRIDES[name]
+            update, broker_name = (
+                ("", "") if declaration is None else (declaration.update, declaration.broker_name)
+            )
+            declaration = ReleaseConfig(name, type_, default, update, broker_name, check)
+        assert declaration is not None, name
+        if not declaration.check and name in _CHECKS:
+            declaration = replace(declaration, check=_CHECKS[name])
+        if name == _MAX_IN_FLIGHT_REQUESTS and lacks_pipelining:
+            declaration = replace(declaration, default="1")
+        result[name] = ConfigDefinition(declaration, is_broker, is_topic)
     return MappingProxyType(result)
 
 
@@ -289,7 +293,7 @@ class BrokerConfig:
             if value is None and known.default is not None:
                 raise UsageError(
                     f"config {name!r} must have a value, not None; "
-                    f"left out it is {value_text(known.default)}"
+                    f"omit it for the default {value_text(known.default)}"
                 )
             try:
                 self.static[name] = known.parse(value)

@@ -269,10 +269,10 @@ def nearest_names(wanted: object, known: Iterable[str], most: int = 10) -> str:
 
     word = str(wanted).lower()
 
-    def likeness(name: str) -> float:
+    def similarity(name: str) -> float:
         lowered = name.lower()
         is_part = bool(word) and (word in lowered or lowered in word)
         return difflib.SequenceMatcher(None, word, lowered).ratio() + 0.2 * is_part
 
-    nearest = sorted(names, key=likeness, reverse=True)[:most]
+    nearest = sorted(names, key=similarity, reverse=True)[:most]
     return f"; the nearest of {len(names)} names are {', '.join(nearest)}"

@@ -175,14 +175,14 @@ class OffsetFetchResponse:
     """Error of the whole group; version 1 of the API has no field for it."""
     partitions: tuple[CommittedOffset, ...]
 
-    def as_told(self, api_version: int, version_1_tells_errors: bool) -> OffsetFetchResponse:
+    def for_version(self, api_version: int, version_1_has_errors: bool) -> OffsetFetchResponse:
         """Return the response as sent to a client that uses ``api_version``.
 
         Since Kafka 3.5, a version 1 response to a failed request has neither the group's error nor
         any partition (``OffsetFetchResponse``, ``KafkaApis``).
         """
-        is_lost = api_version == 1 and not version_1_tells_errors
-        if not is_lost or self.error is ErrorCode.NONE:
+        is_omitted = api_version == 1 and not version_1_has_errors
+        if not is_omitted or self.error is ErrorCode.NONE:
             return self
         return OffsetFetchResponse(ErrorCode.NONE, ())
 

@@ -166,14 +166,14 @@ class ReplicaHost(Host, Protocol):
 class SessionHost(Host, Protocol):
     """The surroundings of a ZooKeeper server."""
 
-    def own_session(self, session_id: int, client: str) -> None:
+    def record_session_owner(self, session_id: int, client: str) -> None:
         """Record that this server serves a client's ZooKeeper session.
 
         No effect unless a run is recorded.
         """
         ...
 
-    def blame_session(self, session_id: int, timeout_ms: int) -> None:
+    def record_session_expiry(self, session_id: int, timeout_ms: int) -> None:
         """Record that a session expires, because of what silenced its client.
 
         No effect unless a run is recorded.

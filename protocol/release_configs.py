@@ -39,7 +39,7 @@ _SYNONYMS_BY_NAME = {
 }
 
 
-_OF_LISTENER = re.compile(r"listener\.name\.[^.]*\.(.*)$", re.DOTALL)
+_LISTENER_CONFIG = re.compile(r"listener\.name\.[^.]*\.(.*)$", re.DOTALL)
 _OLD_THROTTLED = ("comma", "etc")
 _THROTTLED_FORMATS = {
     "": " must be the literal '*' or a list of replicas in the following format: "
@@ -108,21 +108,21 @@ class ReleaseConfig:
             allowed = rest.split(",")
             for item in parsed if isinstance(parsed, list) else [parsed]:
                 if item not in allowed:
-                    raise self._refused(item, f"String must be one of: {', '.join(allowed)}")
+                    raise self._invalid(item, f"String must be one of: {', '.join(allowed)}")
         elif kind == "throttled":
             # Releases up to 2.7 check only whether the list begins with the asterisk.
             is_all = parsed[:1] == ["*"] if rest in _OLD_THROTTLED else "".join(parsed) == "*"
             if not is_all and not all(map(_is_replica_or_nothing, parsed)):
                 shown = f"[{', '.join(parsed)}]"
-                raise self._refused(shown, f"{self.name}{_THROTTLED_FORMATS[rest]}")
+                raise self._invalid(shown, f"{self.name}{_THROTTLED_FORMATS[rest]}")
         elif self.type == "class" and parsed != self.default:
             if not parsed.startswith("org.apache.kafka."):  # the only classes assumed to exist
-                raise self._refused(parsed, f"Class {parsed} could not be found.")
+                raise self._invalid(parsed, f"Class {parsed} could not be found.")
         elif kind == "version":
             self._check_version(parsed, rest)
         return parsed
 
-    def shown(self, value: str) -> str:
+    def normalized(self, value: str) -> str:
         """Return a value as Kafka prints it after parsing; unchanged if it cannot be parsed."""
         try:
             parsed = self.parse(value)
@@ -141,19 +141,19 @@ class ReleaseConfig:
         text = value.strip()
         if self.type == "boolean":
             if text.lower() not in ("true", "false"):
-                raise self._refused(value, "Expected value to be either true or false")
+                raise self._invalid(value, "Expected value to be either true or false")
             return text.lower() == "true"
         if self.type in _BITS:
             limit = 1 << _BITS[self.type]
             digits = text[1:] if text[:1] in ("-", "+") else text
             if not (digits.isascii() and digits.isdecimal() and -limit <= int(text) < limit):
-                raise self._refused(value, f"Not a number of type {self.type.upper()}")
+                raise self._invalid(value, f"Not a number of type {self.type.upper()}")
             return int(text)
         if self.type == "double":
             try:
                 return float(text)
             except ValueError:
-                raise self._refused(value, "Not a number of type DOUBLE") from None
+                raise self._invalid(value, "Not a number of type DOUBLE") from None
         if self.type == "list":
             return [item.strip() for item in text.split(",")] if text else []
         return text
@@ -164,21 +164,21 @@ class ReleaseConfig:
         if other:
             if value != int(other) and not float(low) <= value <= float(high):
                 reason = f"Value must be between {low} and {high} or equal to {other}"
-                raise self._refused(value, reason)
+                raise self._invalid(value, reason)
             return
         if low and value < float(low):
-            raise self._refused(value, f"Value must be at least {low}")
+            raise self._invalid(value, f"Value must be at least {low}")
         if high and value > float(high):
-            raise self._refused(value, f"Value must be no more than {high}")
+            raise self._invalid(value, f"Value must be no more than {high}")
 
     def _check_version(self, value: str, known: str) -> None:
         parts = value.split(".")[: 3 if value.startswith("0.") else 2]
         names = known.split(",")
         if ".".join(parts) not in {*names, *(name.partition("-IV")[0] for name in names)}:
             shown = f"`{value}`" if "3.0-IV0" not in names else value
-            raise self._refused(value, f"Version {shown} is not a valid version")
+            raise self._invalid(value, f"Version {shown} is not a valid version")
 
-    def _refused(self, value: object, reason: str) -> ConfigException:
+    def _invalid(self, value: object, reason: str) -> ConfigException:
         value = _java_double(value) if isinstance(value, float) else value
         return ConfigException(f"Invalid value {value} for configuration {self.name}: {reason}")
 
@@ -207,8 +207,8 @@ def listener_base_name(name: str) -> str | None:
 
     For example ``ssl.keystore.type`` for ``listener.name.internal.ssl.keystore.type``.
     """
-    found = _OF_LISTENER.match(name)
-    return None if found is None else found.group(1)
+    match = _LISTENER_CONFIG.match(name)
+    return None if match is None else match.group(1)
 
 
 @frozen
@@ -220,7 +220,7 @@ class ReleaseConfigs:
     dynamic: dict[str, ReleaseConfig]
     """Broker configurations that can only be set dynamically (``DynamicConfig.Broker``)."""
 
-    def of_broker(self, name: str) -> ReleaseConfig | None:
+    def broker_config(self, name: str) -> ReleaseConfig | None:
         """Return a broker configuration, also by a name that sets it for one listener."""
         known = self.broker.get(name) or self.dynamic.get(name)
         base = listener_base_name(name) if known is None else None
@@ -237,11 +237,11 @@ class ReleaseConfigs:
                 raise InvalidTopicConfig(f"Unknown topic config name: {name}")
         for name, value in values.items():
             self.topic[name].validate(value)
-        least, most = (self._topic_text(values, name) for name in _COMPACTION_LAGS)
-        if least is not None and most is not None and int(least) > int(most):
+        min_lag_ms, max_lag_ms = (self._topic_text(values, name) for name in _COMPACTION_LAGS)
+        if min_lag_ms is not None and max_lag_ms is not None and int(min_lag_ms) > int(max_lag_ms):
             raise InvalidTopicConfig(
-                f"conflict topic config setting {_COMPACTION_LAGS[0]} ({int(least)}) > "
-                f"{_COMPACTION_LAGS[1]} ({int(most)})"
+                f"conflict topic config setting {_COMPACTION_LAGS[0]} ({int(min_lag_ms)}) > "
+                f"{_COMPACTION_LAGS[1]} ({int(max_lag_ms)})"
             )
         if any(_is_true(values.get(name)) for name in _KRAFT_ONLY):
             raise InvalidTopicConfig(
@@ -274,8 +274,8 @@ def _table() -> tuple[tuple[str, ...], tuple[Cells, ...]]:
     return names, tuple([tuple(line.split("\t")) for line in lines])
 
 
-def _read(cells: Cells) -> ReleaseConfig:
-    scope, name, _, _, type_, default, more, check = (*cells, "", "", "")[:8]
+def _parse_declaration(cells: Cells) -> ReleaseConfig:
+    scope, name, _, _, type_, default, update_or_broker_name, check = (*cells, "", "", "")[:8]
     kind, _, last_version = check.partition(" ")
     if kind == "version":
         versions = _table()[0]
@@ -285,8 +285,8 @@ def _read(cells: Cells) -> ReleaseConfig:
         name,
         type_,
         None if default == _NULL else default,
-        "" if is_topic else more,
-        more if is_topic else "",
+        "" if is_topic else update_or_broker_name,
+        update_or_broker_name if is_topic else "",
         check,
     )
 
@@ -301,17 +301,17 @@ def release_configs(kafka_version: str) -> ReleaseConfigs:
     release = Release(kafka_version)
     scopes: dict[str, dict[str, ReleaseConfig]] = {"broker": {}, "topic": {}, "dynamic": {}}
     for cells in _table()[1]:
-        if _is_of(cells, release):
-            scopes[cells[0]][cells[1]] = _read(cells)
+        if _applies_to(cells, release):
+            scopes[cells[0]][cells[1]] = _parse_declaration(cells)
     return ReleaseConfigs(scopes["broker"], scopes["topic"], scopes["dynamic"])
 
 
-def _is_of(cells: Cells, release: Release) -> bool:
+def _applies_to(cells: Cells, release: Release) -> bool:
     since, before = cells[2], cells[3]
     return (not since or release.since(since)) and (not before or release.before(before))
 
 
-def declared(kafka_version: str, names: Container[str]) -> dict[tuple[str, str], ReleaseConfig]:
+def declarations(kafka_version: str, names: Container[str]) -> dict[tuple[str, str], ReleaseConfig]:
     """Return a release's declarations of some configurations, by scope and name.
 
     A configuration that the release does not have yet is declared as in the first release that has
@@ -323,7 +323,7 @@ def declared(kafka_version: str, names: Container[str]) -> dict[tuple[str, str],
         if cells[1] in names:
             key = (cells[0], cells[1])
             # The lines of a name are in release order; the first that has not ended applies.
-            over = found[key][3] if key in found else ""
-            if key not in found or (over and release.since(over)):
+            removed_in = found[key][3] if key in found else ""
+            if key not in found or (removed_in and release.since(removed_in)):
                 found[key] = cells
-    return {key: _read(cells) for key, cells in found.items()}
+    return {key: _parse_declaration(cells) for key, cells in found.items()}

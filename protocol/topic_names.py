@@ -8,7 +8,7 @@ from .errors import ErrorCode, KafkaError
 from .versions import Behaviour
 
 LENGTH_MAX = 249
-_NEEDED = 2
+_KEPT_PER_KEY = 2
 """Number of colliding topics kept; of two, at least one differs from the name looked up."""
 _CHARACTERS = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-")
 
@@ -83,22 +83,22 @@ class TakenNames:
     def add(self, name: str) -> None:
         """Add a topic that is about to be created."""
         if has_collision_characters(name):
-            same = self._keys().setdefault(unified(name), [])
-            if len(same) < _NEEDED:
-                same.append(name)
+            colliding_names = self._keys().setdefault(unified(name), [])
+            if len(colliding_names) < _KEPT_PER_KEY:
+                colliding_names.append(name)
 
     def colliding(self, name: str) -> str | None:
         """Return the first topic that collides with a name; None if there is none."""
         if not has_collision_characters(name):
             return None
-        return next((o for o in self._keys().get(unified(name), ()) if o != name), None)
+        return next((other for other in self._keys().get(unified(name), ()) if other != name), None)
 
     def _keys(self) -> dict[str, list[str]]:
         if self._by_key is None:
             self._by_key = {}
             for name in self._topics:
                 if has_collision_characters(name):
-                    same = self._by_key.setdefault(unified(name), [])
-                    if len(same) < _NEEDED:
-                        same.append(name)
+                    colliding_names = self._by_key.setdefault(unified(name), [])
+                    if len(colliding_names) < _KEPT_PER_KEY:
+                        colliding_names.append(name)
         return self._by_key

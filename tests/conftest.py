@@ -26,8 +26,8 @@ def _freeze_messages() -> None:
     """Let messages be frozen from here on, as ``frozen`` values are in every program."""
     from fakekafka.protocol.declaring import methods
 
-    plain = methods.declared
-    methods.declared = lambda cls, is_frozen, is_value=True: plain(
+    plain = methods.declare_class
+    methods.declare_class = lambda cls, is_frozen, is_value=True: plain(
         cls, is_frozen=is_value, is_value=is_value
     )
 

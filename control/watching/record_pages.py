@@ -87,7 +87,7 @@ def _backwards(log: Log, start: int, before: int, limit: int) -> list[RecordBatc
         stored = segments[index].stored
         last = min(segments[index].find(before - 1), len(stored) - 1)
         for position in range(last, -1, -1):
-            batch = RecordBatch.of(stored[position])
+            batch = RecordBatch.from_bytes(stored[position])
             if batch.last_offset < start or len(batches) >= _BATCHES_MAX:
                 return batches[::-1]
             batches.append(batch)

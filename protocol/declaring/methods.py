@@ -32,7 +32,7 @@ _GLOBALS = {"set_field": object.__setattr__, "__name__": __name__}
 _templates: dict[tuple[str, int, str, bool], CodeType] = {}
 
 
-class _ReadToLearn:
+class _LazyClassAttribute:
     """A descriptor that computes a class attribute when the attribute is read."""
 
     __slots__ = ("_read",)
@@ -51,13 +51,13 @@ def message(cls: type[T]) -> type[T]:
     Type checkers treat it as a frozen dataclass. At run time it is not frozen, because a frozen
     ``__init__`` takes four times as long, and a simulation creates messages all the time.
     """
-    return declared(cls, is_frozen=False)  # type: ignore[no-any-return]
+    return declare_class(cls, is_frozen=False)  # type: ignore[no-any-return]
 
 
 @dataclass_transform(frozen_default=True)
 def frozen(cls: type[T]) -> type[T]:
     """Declare settings or a finding: a dataclass with slots that is also frozen at run time."""
-    return declared(cls, is_frozen=True)  # type: ignore[no-any-return]
+    return declare_class(cls, is_frozen=True)  # type: ignore[no-any-return]
 
 
 @dataclass_transform(frozen_default=True)
@@ -74,10 +74,10 @@ def frozen_as(kinds: Mapping[str, str]) -> Callable[[type[T]], type[T]]:
 @dataclass_transform(eq_default=False)
 def assembled(cls: type[T]) -> type[T]:
     """Declare a mutable object whose constructor takes its fields; compared by identity."""
-    return declared(cls, is_frozen=False, is_value=False)  # type: ignore[no-any-return]
+    return declare_class(cls, is_frozen=False, is_value=False)  # type: ignore[no-any-return]
 
 
-def declared(cls: Any, is_frozen: bool, is_value: bool = True) -> Any:
+def declare_class(cls: Any, is_frozen: bool, is_value: bool = True) -> Any:
     """Return the class with the methods of a dataclass.
 
     A class of values also gets slots; other classes are compared by identity. ``__post_init__`` is
@@ -101,8 +101,8 @@ def declared(cls: Any, is_frozen: bool, is_value: bool = True) -> Any:
         made["__slots__"] = tuple(name for name in own if name not in inherited)
     else:
         del made["__eq__"], made["__hash__"]
-    slotted: Any = _class(cls, made)
-    _learn_later(slotted, {**namespace, "__doc__": "no signature is worked out"})
+    slotted: Any = _like_class(cls, made)
+    _defer_dataclass(slotted, {**namespace, "__doc__": "no signature is worked out"})
     return slotted
 
 
@@ -114,37 +114,37 @@ def adopted(cls: Any, kinds: Mapping[str, str], defaults: Mapping[str, Any]) -> 
     known = {
         "__annotations__": dict(kinds),
         "__match_args__": tuple(kinds),
-        "__repr__": _shown,
-        "__reduce__": _parts,
+        "__repr__": _repr,
+        "__reduce__": _reduce,
         "__replace__": replace,
     }
     for name, value in known.items():
         setattr(cls, name, value)
     namespace = {"__annotations__": kinds, "__module__": cls.__module__, "__doc__": "-", **defaults}
-    _learn_later(cls, namespace, ())
+    _defer_dataclass(cls, namespace, ())
 
 
-def _learn_later(cls: Any, namespace: Mapping[str, Any], bases: Any = None) -> None:
+def _defer_dataclass(cls: Any, namespace: Mapping[str, Any], bases: Any = None) -> None:
     """Defer the standard library's work on a dataclass until its fields or parameters are read."""
 
-    def learn() -> None:
+    def process() -> None:
         # The standard library modifies the class it is given. It gets a copy, so that two threads
         # may do this at the same time.
-        copy = _class(cls, namespace, bases)
+        copy = _like_class(cls, namespace, bases)
         made = vars(dataclass(init=False, repr=False, eq=False)(copy))
         cls.__dataclass_fields__ = made["__dataclass_fields__"]
         cls.__dataclass_params__ = made["__dataclass_params__"]
 
     def fields() -> Any:
-        learn()
+        process()
         return vars(cls)["__dataclass_fields__"]
 
     def parameters() -> Any:
-        learn()
+        process()
         return vars(cls)["__dataclass_params__"]
 
-    cls.__dataclass_fields__ = _ReadToLearn(fields)
-    cls.__dataclass_params__ = _ReadToLearn(parameters)
+    cls.__dataclass_fields__ = _LazyClassAttribute(fields)
+    cls.__dataclass_params__ = _LazyClassAttribute(parameters)
 
 
 def field_names(cls: Any) -> tuple[str, ...]:
@@ -155,7 +155,7 @@ def field_names(cls: Any) -> tuple[str, ...]:
 def reader_of_fields(cls: Any, names: Sequence[str]) -> Callable[[Any], tuple[Any, ...]]:
     """Return a function that returns an instance's values of the fields ``names``."""
     compiled = vars(cls).get("field_values")
-    return _copy("field_values", names, cls.__qualname__) if compiled is None else compiled
+    return _method_for("field_values", names, cls.__qualname__) if compiled is None else compiled
 
 
 def methods(
@@ -170,24 +170,28 @@ def methods(
     if list(names[: len(needed)]) != needed:
         raise TypeError(f"a field without default follows one with a default in {qualname}")
     assignment = _FROZEN if is_frozen else _PLAIN
-    init = _copy("__init__", names, qualname, assignment, has_post_init)
+    init = _method_for("__init__", names, qualname, assignment, has_post_init)
     init.__defaults__ = tuple(defaults[name] for name in names[len(needed) :])
-    made: dict[str, Any] = {"__init__": init, "__eq__": _first_eq, "__hash__": _first_hash}
-    made |= {"__repr__": _shown, "__replace__": replace}
+    made: dict[str, Any] = {"__init__": init, "__eq__": _lazy_eq, "__hash__": _lazy_hash}
+    made |= {"__repr__": _repr, "__replace__": replace}
     if is_frozen:
-        made |= {"__setattr__": _refuse, "__delattr__": _refuse, "__setstate__": _set_state}
+        made |= {
+            "__setattr__": _raise_frozen,
+            "__delattr__": _raise_frozen,
+            "__setstate__": _set_state,
+        }
     return made
 
 
-def _first_eq(self: Any, other: object) -> Any:
-    return _finished("__eq__", _first_eq, type(self))(self, other)
+def _lazy_eq(self: Any, other: object) -> Any:
+    return _create_method("__eq__", _lazy_eq, type(self))(self, other)
 
 
-def _first_hash(self: Any) -> int:
-    return _finished("__hash__", _first_hash, type(self))(self)  # type: ignore[no-any-return]
+def _lazy_hash(self: Any) -> int:
+    return _create_method("__hash__", _lazy_hash, type(self))(self)  # type: ignore[no-any-return]
 
 
-def _finished(method: str, first: object, owner: type[Any]) -> Any:
+def _create_method(method: str, first: object, owner: type[Any]) -> Any:
     """Create a method on its first call, as most messages are never compared or hashed.
 
     It is set on the class that declares the fields.
@@ -195,12 +199,12 @@ def _finished(method: str, first: object, owner: type[Any]) -> Any:
     for cls in owner.__mro__:
         if vars(cls).get(method) is first:
             break
-    made = _copy(method, field_names(cls), cls.__qualname__)
+    made = _method_for(method, field_names(cls), cls.__qualname__)
     setattr(cls, method, made)
     return made
 
 
-def _copy(
+def _method_for(
     method: str,
     names: Sequence[str],
     qualname: str,
@@ -246,23 +250,23 @@ def _defaults(namespace: Mapping[str, Any]) -> dict[str, Any]:
     return dict(zip(names[len(names) - len(values) :], values, strict=True))
 
 
-def _class(like: type[Any], namespace: Mapping[str, Any], bases: Any = None) -> Any:
+def _like_class(like: type[Any], namespace: Mapping[str, Any], bases: Any = None) -> Any:
     """Return a class with the name, the metaclass and, by default, the bases of ``like``."""
     kind: Any = type(like)
     return kind(like.__name__, like.__bases__ if bases is None else bases, dict(namespace))
 
 
-def _shown(self: Any) -> str:
-    told = ", ".join(f"{name}={getattr(self, name)!r}" for name in self.__match_args__)
-    return f"{type(self).__qualname__}({told})"
+def _repr(self: Any) -> str:
+    fields = ", ".join(f"{name}={getattr(self, name)!r}" for name in self.__match_args__)
+    return f"{type(self).__qualname__}({fields})"
 
 
-def _parts(self: Any) -> tuple[Any, ...]:
+def _reduce(self: Any) -> tuple[Any, ...]:
     """Return the class and the field values, from which pickle and copy create an instance."""
     return type(self), tuple([getattr(self, name) for name in self.__match_args__])
 
 
-def _refuse(self: object, name: str, _value: object = None) -> None:
+def _raise_frozen(self: object, name: str, _value: object = None) -> None:
     raise FrozenInstanceError(f"cannot change field {name!r} of {type(self).__name__}")
 
 

@@ -68,7 +68,7 @@ class RecordBatch:
         which control and transactional batches never take."""
 
     @classmethod
-    def of(cls, data: bytes) -> RecordBatch:
+    def from_bytes(cls, data: bytes) -> RecordBatch:
         """Return a view of ``data``, which holds exactly one batch with a valid header."""
         base_offset, last_delta = OFFSETS.unpack_from(data)
         return cls(data, base_offset, base_offset + last_delta)
@@ -189,7 +189,7 @@ class RecordBatch:
             max_timestamp=self.max_timestamp,
             last_offset=self.last_offset,
         )
-        return RecordBatch.of(data)
+        return RecordBatch.from_bytes(data)
 
     def control_marker(self) -> ControlMarker | None:
         """Return the transaction marker of a control batch; None for other control records."""

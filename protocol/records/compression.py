@@ -34,7 +34,7 @@ _LZ4_MAGIC = b"\x04\x22\x4d\x18"
 # flags: version 1, independent blocks; blocks of at most 64 KB; the checksum of the header
 _LZ4_HEADER = _LZ4_MAGIC + b"\x60\x40\x82"
 _LZ4_BLOCK_SIZE = 64 * 1024
-_LZ4_STORED = 0x80000000
+_LZ4_UNCOMPRESSED_FLAG = 0x80000000
 _LZ4_BLOCK_MAX_SIZES = {4: 1 << 16, 5: 1 << 18, 6: 1 << 20, 7: 1 << 22}
 
 DECOMPRESSED_BYTES_MAX = 100 * 1024 * 1024
@@ -129,29 +129,29 @@ def _decompress_gzip(data: Readable, limit: int) -> bytes:
         member = zlib.decompressobj(_GZIP_WINDOW_BITS)
         while not member.eof:
             # zlib copies the unconsumed input each time, so the input is kept short.
-            given = view[position : position + _GZIP_INPUT_BYTES]
-            chunk = member.decompress(given, _STREAM_CHUNK_BYTES)
-            taken = len(given) - len(member.unconsumed_tail) - len(member.unused_data)
-            position += taken
+            compressed = view[position : position + _GZIP_INPUT_BYTES]
+            chunk = member.decompress(compressed, _STREAM_CHUNK_BYTES)
+            consumed = len(compressed) - len(member.unconsumed_tail) - len(member.unused_data)
+            position += consumed
             out += chunk
             if len(out) > limit:
                 raise PayloadTooLarge(GZIP, limit)
-            if not chunk and not taken and not member.eof:
-                raise CorruptPayload("cannot decompress gzip data: it is cut off")
+            if not chunk and not consumed and not member.eof:
+                raise CorruptPayload("cannot decompress gzip data: it is truncated")
     return bytes(out)
 
 
 def _decompress_into(codec: int, data: Readable, limit: int) -> bytes:
     """Decompress data that might exceed the limit, into a buffer of ``limit`` bytes."""
     frames = cramjam.lz4 if codec == LZ4 else cramjam.zstd
-    room = bytearray(limit)
+    buffer = bytearray(limit)
     try:
-        written = frames.decompress_into(data, room)
+        written = frames.decompress_into(data, buffer)
     except cramjam.DecompressionError as error:
         if "whole buffer" in str(error):
             raise PayloadTooLarge(codec, limit) from None
         raise
-    return bytes(memoryview(room)[:written])
+    return bytes(memoryview(buffer)[:written])
 
 
 def _lz4_size_max(data: Readable) -> int:
@@ -167,7 +167,7 @@ def _lz4_size_max(data: Readable) -> int:
         (size,) = struct.unpack_from("<I", data, position)
         if size == 0:
             break
-        size &= ~_LZ4_STORED
+        size &= ~_LZ4_UNCOMPRESSED_FLAG
         total += block_max_size
         position += 4 + size + checksum_size
     return total
@@ -215,25 +215,25 @@ def _decompress_snappy(data: bytes, limit: int) -> bytes:
     if not data.startswith(_XERIAL_MAGIC):  # some clients write a single raw block
         return _decompress_snappy_block(data, limit, limit)
     if len(data) < len(_XERIAL_HEADER):
-        raise CorruptPayload("cannot decompress snappy data: its header is cut off")
+        raise CorruptPayload("cannot decompress snappy data: its header is truncated")
     parts = []
-    left = limit
+    remaining = limit
     position = len(_XERIAL_HEADER)
     while position < len(data):
         (size,) = struct.unpack_from(">i", data, position)
         position += 4
         if size < 0 or position + size > len(data):
             raise CorruptPayload("cannot decompress snappy data: a block exceeds the payload")
-        part = _decompress_snappy_block(data[position : position + size], left, limit)
+        part = _decompress_snappy_block(data[position : position + size], remaining, limit)
         parts.append(part)
-        left -= len(part)
+        remaining -= len(part)
         position += size
     return b"".join(parts)
 
 
-def _decompress_snappy_block(block: bytes, left: int, limit: int) -> bytes:
+def _decompress_snappy_block(block: bytes, remaining: int, limit: int) -> bytes:
     """Decompress one raw block, which begins with its decompressed length."""
-    if cramjam.snappy.decompress_raw_len(block) > left:
+    if cramjam.snappy.decompress_raw_len(block) > remaining:
         raise PayloadTooLarge(SNAPPY, limit)
     return bytes(cramjam.snappy.decompress_raw(block))
 
@@ -248,7 +248,7 @@ def _compress_lz4(data: Readable) -> bytes:
             parts.append(len(packed).to_bytes(4, "little"))
             parts.append(packed)
         else:
-            parts.append((len(block) | _LZ4_STORED).to_bytes(4, "little"))
+            parts.append((len(block) | _LZ4_UNCOMPRESSED_FLAG).to_bytes(4, "little"))
             parts.append(block)
     parts.append(b"\0\0\0\0")
     return b"".join(parts)
@@ -261,24 +261,24 @@ def _decompress_lz4_unchecked(data: bytes, limit: int) -> bytes:
     block_max_size = _LZ4_BLOCK_MAX_SIZES[(data[5] >> 4) & 7]
     position = 7 + (8 if flags & 0x08 else 0)
     parts: list[bytes] = []
-    left = limit
-    room = bytearray(block_max_size)
+    remaining = limit
+    buffer = bytearray(block_max_size)
     while True:
         (size,) = struct.unpack_from("<I", data, position)
         position += 4
         if size == 0:
             return b"".join(parts)
-        stored = size & _LZ4_STORED
-        size &= ~_LZ4_STORED
+        is_uncompressed = size & _LZ4_UNCOMPRESSED_FLAG
+        size &= ~_LZ4_UNCOMPRESSED_FLAG
         block = data[position : position + size]
         if len(block) != size:
             raise CorruptPayload("cannot decompress lz4 data: a block exceeds the payload")
-        if stored:
+        if is_uncompressed:
             parts.append(block)
         else:
-            written = cramjam.lz4.decompress_block_into(block, room, output_len=block_max_size)
-            parts.append(bytes(room[:written]))
-        left -= len(parts[-1])
-        if left < 0:
+            written = cramjam.lz4.decompress_block_into(block, buffer, output_len=block_max_size)
+            parts.append(bytes(buffer[:written]))
+        remaining -= len(parts[-1])
+        if remaining < 0:
             raise PayloadTooLarge(LZ4, limit)
         position += size + (4 if flags & 0x10 else 0)

@@ -22,7 +22,7 @@ from .format import (
     Readable,
     Record,
 )
-from .record_bytes import body_of, contents
+from .record_bytes import body_of, record_contents
 
 MINIMUM_MESSAGE_SIZE = 14
 _ENTRY = struct.Struct(">qi")
@@ -73,30 +73,30 @@ def parse_message(records: Readable, position: int) -> LegacyMessage | None:
         return None
     checksum, magic, attributes = _START.unpack_from(records, start)
     if magic not in (0, 1):
-        raise CorruptBatch(f"magic {magic} is not that of a v0 or v1 message")
+        raise CorruptBatch(f"magic {magic} of a message is neither 0 nor 1")
     if zlib.crc32(records[start + 4 : end]) != checksum:
         raise CorruptBatch(f"the checksum of the message at offset {offset} is wrong")
-    at = start + _START.size
+    field_start = start + _START.size
     timestamp = NO_TIMESTAMP
     key = value = None
     try:
         if magic == 1:
-            timestamp, length = _LONG_INT.unpack_from(records, at)
-            at += 12
+            timestamp, length = _LONG_INT.unpack_from(records, field_start)
+            field_start += 12
         else:
-            (length,) = _INT.unpack_from(records, at)
-            at += 4
+            (length,) = _INT.unpack_from(records, field_start)
+            field_start += 4
         if length >= 0:
-            key = bytes(records[at : at + length])
-            at += length
-        (length,) = _INT.unpack_from(records, at)
-        at += 4
+            key = bytes(records[field_start : field_start + length])
+            field_start += length
+        (length,) = _INT.unpack_from(records, field_start)
+        field_start += 4
         if length >= 0:
-            value = bytes(records[at : at + length])
-            at += length
+            value = bytes(records[field_start : field_start + length])
+            field_start += length
     except struct.error:
-        at = end + 1
-    if at > end:
+        field_start = end + 1
+    if field_start > end:
         raise CorruptBatch("a message exceeds its size")
     return LegacyMessage(offset, magic, attributes, timestamp, key, value, size + _ENTRY.size)
 
@@ -110,7 +110,7 @@ def unwrap(message: LegacyMessage) -> list[LegacyMessage]:
     if not message.compression or message.magic == 0 or not inner:
         return inner
     shift = message.offset - inner[-1].offset
-    return [one._replace(offset=one.offset + shift) for one in inner]
+    return [inner_message._replace(offset=inner_message.offset + shift) for inner_message in inner]
 
 
 def messages_in(message: LegacyMessage) -> Iterator[LegacyMessage]:
@@ -121,16 +121,16 @@ def messages_in(message: LegacyMessage) -> Iterator[LegacyMessage]:
     if not message.compression:
         yield message
         return
-    payload = payload_of(message)
+    payload = inner_message_set(message)
     has_append_time = message.magic != 0 and message.attributes & TIMESTAMP_TYPE_BIT
     position = 0
     while position < len(payload):
-        found = parse_inside(payload, position)
-        position += found.size
-        yield found._replace(timestamp=message.timestamp) if has_append_time else found
+        inner = parse_inner_message(payload, position)
+        position += inner.size
+        yield inner._replace(timestamp=message.timestamp) if has_append_time else inner
 
 
-def payload_of(
+def inner_message_set(
     message: LegacyMessage,
     decompressed_bytes_max: int = codecs.DECOMPRESSED_BYTES_MAX,
     messages_max: int | None = None,
@@ -147,26 +147,26 @@ def payload_of(
         raise
     except codecs.CorruptPayload as error:
         raise MalformedRecords(str(error)) from None
-    if messages_max is not None and _holds_more(payload, messages_max):
+    if messages_max is not None and _has_more_messages(payload, messages_max):
         raise codecs.PayloadTooLarge(codec, messages_max, "messages")
     return payload
 
 
-def parse_inside(payload: bytes, position: int) -> LegacyMessage:
+def parse_inner_message(payload: bytes, position: int) -> LegacyMessage:
     """Parse the message at a position of a decompressed message set.
 
     Raises ``MalformedRecords`` if the message is invalid or truncated.
     """
     try:
-        found = parse_message(payload, position)
+        message = parse_message(payload, position)
     except CorruptBatch as error:
         raise MalformedRecords(str(error)) from None
-    if found is None:
-        raise MalformedRecords("a compressed message set is cut off")
-    return found
+    if message is None:
+        raise MalformedRecords("a compressed message set is truncated")
+    return message
 
 
-def _holds_more(payload: bytes, messages_max: int) -> bool:
+def _has_more_messages(payload: bytes, messages_max: int) -> bool:
     """Return True if a message set has more than ``messages_max`` entries.
 
     Only sizes are read, as each parsed message takes hundreds of bytes of memory.
@@ -199,7 +199,7 @@ def build_message(
     return _ENTRY.pack(offset, len(body) + 4) + zlib.crc32(body).to_bytes(4, "big") + body
 
 
-class OldMessages(RecordBatch):
+class LegacyMessageSet(RecordBatch):
     """A message set of an old format, used in place of a batch in responses to old consumers.
 
     Only its bytes and offsets are meaningful. ``last_offset`` is that of the converted batches.
@@ -213,12 +213,12 @@ class OldMessages(RecordBatch):
 
     def records(self) -> list[Record]:
         """Decode the messages, without a truncated one at the end."""
-        found = []
+        records = []
         position = 0
         while (message := parse_message(self.data, position)) is not None:
-            found += [Record(m.offset, m.timestamp, m.key, m.value) for m in unwrap(message)]
+            records += [Record(m.offset, m.timestamp, m.key, m.value) for m in unwrap(message)]
             position += message.size
-        return found
+        return records
 
 
 def down_converted_batch(batch: RecordBatch, magic: int, from_offset: int) -> tuple[bytes, int]:
@@ -261,7 +261,7 @@ def _messages_of(
     v0, v1 = _KEYLESS_V0.pack, _KEYLESS_V1.pack
     out = bytearray()
     offset = from_offset
-    for time, delta, key, value in contents(body, position, batch.record_count):
+    for time, delta, key, value in record_contents(body, position, batch.record_count):
         offset = base_offset + delta
         if offset < from_offset:
             continue
@@ -272,7 +272,7 @@ def _messages_of(
         if key is None:
             message = v1(1, kind, timestamp, -1, size) if magic else v0(0, kind, -1, size)
         else:
-            message = _with_key(magic, kind, timestamp, key, size)
+            message = _keyed_message_start(magic, kind, timestamp, key, size)
         if value:
             message += value
         out += pack_start(offset - base, len(message) + 4, checksum(message))
@@ -280,7 +280,7 @@ def _messages_of(
     return out, offset
 
 
-def _with_key(magic: int, kind: int, timestamp: int, key: bytes, size: int) -> bytes:
+def _keyed_message_start(magic: int, kind: int, timestamp: int, key: bytes, size: int) -> bytes:
     """Return a message with a key, up to its value, which has ``size`` bytes (-1 for null)."""
     if magic:
         start = _KEYED_V1.pack(1, kind, timestamp, len(key))

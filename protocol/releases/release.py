@@ -11,7 +11,7 @@ from ..errors import UsageError
 
 T = TypeVar("T")
 
-_EXACTLY: Mapping[str, str] = {
+_EXACT_VERSIONS: Mapping[str, str] = {
     "0.10": "0.10.1.1",
     "0.10.2": "0.10.2.2",
     "0.11.0": "0.11.0.3",
@@ -38,9 +38,9 @@ _EXACTLY: Mapping[str, str] = {
     "3.9": "3.9.1",
 }
 """Name of a version -> the release that it stands for, the last bug-fix release of its line."""
-_OTHER_NAMES: Mapping[str, str] = {"0.10.1": "0.10", "0.11": "0.11.0"}
+_ALIASES: Mapping[str, str] = {"0.10.1": "0.10", "0.11": "0.11.0"}
 
-KAFKA_VERSIONS = tuple(_EXACTLY)
+KAFKA_VERSIONS = tuple(_EXACT_VERSIONS)
 """All releases that can be emulated, oldest first."""
 JUDGED_VERSIONS = ("0.10", "1.1", "2.8", "3.9")
 """Versions whose behaviour is compared with real brokers. The behaviour of the others is derived
@@ -56,20 +56,20 @@ class Release:
     requests (``PR 10550``) of Kafka. Sources are for readers and for the documents only.
     """
 
-    __slots__ = ("_number", "exactly", "name")
+    __slots__ = ("_number", "exact_version", "name")
 
     @checks_arguments
     def __init__(self, kafka_version: str) -> None:
         """Raise ``UsageError`` if the version is not emulated."""
-        name = _OTHER_NAMES.get(kafka_version, kafka_version)
-        exactly = _EXACTLY.get(name)
-        if exactly is None:
+        name = _ALIASES.get(kafka_version, kafka_version)
+        exact_version = _EXACT_VERSIONS.get(name)
+        if exact_version is None:
             raise UsageError(
-                f"kafka_version {kafka_version!r} is not emulated; use {_right(kafka_version)}"
+                f"kafka_version {kafka_version!r} is not emulated; use {_suggestion(kafka_version)}"
             )
         self.name: str = name
-        self.exactly: str = exactly
-        self._number = _number(exactly)
+        self.exact_version: str = exact_version
+        self._number = _number(exact_version)
 
     def since(self, first: str, *_sources: str) -> bool:
         """Return True if this release is ``first``, the first release with a change, or later."""
@@ -79,24 +79,24 @@ class Release:
         """Return True if this release is older than ``first``, the first release with a change."""
         return self._number < _number(first)
 
-    def steps(self, at_first: T, later: Mapping[str, T], *_sources: str) -> T:
+    def steps(self, initial: T, later: Mapping[str, T], *_sources: str) -> T:
         """Return this release's value of something that changed in several releases.
 
         ``later`` maps the releases with a change, oldest first, to their values.
         """
-        value = at_first
+        value = initial
         for first, changed in later.items():
             if self._number >= _number(first):
                 value = changed
         return value
 
 
-def _right(kafka_version: str) -> str:
+def _suggestion(kafka_version: str) -> str:
     """Return the part of an error message that names valid versions."""
-    for name, exactly in _EXACTLY.items():
-        is_of_line = kafka_version.startswith(exactly.rpartition(".")[0] + ".")
-        if is_of_line:
-            return f"{name!r}, which stands for {exactly}"
+    for name, exact_version in _EXACT_VERSIONS.items():
+        is_same_line = kafka_version.startswith(exact_version.rpartition(".")[0] + ".")
+        if is_same_line:
+            return f"{name!r}, which stands for {exact_version}"
     return "one of " + ", ".join(map(repr, KAFKA_VERSIONS))
 
 

@@ -36,7 +36,7 @@ SIMPLE_ACL_AUTHORIZER = "kafka.security.auth.SimpleAclAuthorizer"
 """Class name of the authorizer before 2.4."""
 
 
-def _require(name: str, value: str, choices: tuple[str, ...]) -> None:
+def _require_choice(name: str, value: str, choices: tuple[str, ...]) -> None:
     if value not in choices:
         raise UsageError(f"{name} must be one of {', '.join(choices)}, not {value!r}")
 
@@ -61,11 +61,11 @@ class ListenerSpec:
             raise UsageError(f"a listener's name has letters, digits and '_', not {self.name!r}")
         if not self.protocol:
             object.__setattr__(self, "protocol", self.name)
-        _require(f"the protocol of listener {self.name}", self.protocol, SECURITY_PROTOCOLS)
+        _require_choice(f"the protocol of listener {self.name}", self.protocol, SECURITY_PROTOCOLS)
         if self.client_auth is not None:
-            _require(f"client_auth of listener {self.name}", self.client_auth, CLIENT_AUTH)
+            _require_choice(f"client_auth of listener {self.name}", self.client_auth, CLIENT_AUTH)
         for mechanism in self.mechanisms or ():
-            _require(f"a mechanism of listener {self.name}", mechanism, MECHANISMS)
+            _require_choice(f"a mechanism of listener {self.name}", mechanism, MECHANISMS)
 
     @classmethod
     def parse(cls, text: str) -> ListenerSpec:
@@ -122,17 +122,17 @@ class SecurityConfig:
         object.__setattr__(self, "listeners", _listeners(self.listeners))
         names = [listener.name for listener in self.listeners]
         if not names or len(set(names)) < len(names):
-            raise UsageError(f"a cluster needs listeners of different names, not {names}")
-        _require("client_auth", self.client_auth, CLIENT_AUTH)
+            raise UsageError(f"the listeners of a cluster need different names, not {names}")
+        _require_choice("client_auth", self.client_auth, CLIENT_AUTH)
         for name in ("mechanisms", "super_users", "token_audience", "token_scope"):
-            object.__setattr__(self, name, _words(name, getattr(self, name)))
+            object.__setattr__(self, name, _strings(name, getattr(self, name)))
         for mechanism in self.mechanisms:
-            _require("a mechanism", mechanism, MECHANISMS)
+            _require_choice("a mechanism", mechanism, MECHANISMS)
         for user in self.super_users:
             if ":" not in user:
-                raise UsageError(f"a super user is such as 'User:{user}', not {user!r}")
+                raise UsageError(f"a super user has the form 'User:{user}', not {user!r}")
         if not all(isinstance(t, str) and t for pair in self.users.items() for t in pair):
-            raise UsageError("users maps names to passwords, none of them empty")
+            raise UsageError("users maps user names to passwords; neither may be empty")
 
     @classmethod
     def of(cls, value: Any) -> SecurityConfig:
@@ -145,7 +145,7 @@ class SecurityConfig:
         if isinstance(value, str):
             return cls(listeners=_listeners(value))
         if isinstance(value, Mapping):
-            return _of_fields(cls, value, "security")
+            return _from_fields(cls, value, "security")
         raise UsageError(
             "security must be a SecurityConfig, its fields, or listeners such as "
             f"'PLAINTEXT;CLIENTS:SASL_SSL', not {value!r}"
@@ -177,7 +177,7 @@ class SecurityConfig:
         return values
 
 
-def _words(name: str, value: Any) -> tuple[str, ...]:
+def _strings(name: str, value: Any) -> tuple[str, ...]:
     """Return a tuple of strings, given as an iterable or as a single string."""
     if isinstance(value, str):
         return (value,)
@@ -191,15 +191,15 @@ def _listener(value: Any) -> Any:
     if isinstance(value, str):
         return ListenerSpec.parse(value)
     if isinstance(value, Mapping):
-        return _of_fields(ListenerSpec, value, "a listener")
+        return _from_fields(ListenerSpec, value, "a listener")
     return value
 
 
-def _of_fields(cls: type[T], value: Mapping[str, Any], words: str) -> T:
-    known = [found.name for found in fields(cls)]  # type: ignore[arg-type]
+def _from_fields(cls: type[T], value: Mapping[str, Any], description: str) -> T:
+    known = [field_.name for field_ in fields(cls)]  # type: ignore[arg-type]
     for name in value:
         if name not in known:
-            raise UsageError(f"{words} has no field {name!r}; it has {', '.join(known)}")
+            raise UsageError(f"{description} has no field {name!r}; it has {', '.join(known)}")
     return cls(**value)
 
 
@@ -212,8 +212,10 @@ def _listeners(value: Any) -> tuple[ListenerSpec, ...]:
     if isinstance(value, ListenerSpec):
         value = (value,)
     if not isinstance(value, Iterable):
-        raise UsageError(f"listeners must be a list or name: protocol, not {value!r}")
-    found = [_listener(item) for item in value]
-    if not all(isinstance(item, ListenerSpec) for item in found):
-        raise UsageError(f"listeners must be ListenerSpec or 'NAME:PROTOCOL', not {value!r}")
-    return tuple(found)
+        raise UsageError(
+            f"listeners must be a list, or a mapping of names to protocols, not {value!r}"
+        )
+    specs = [_listener(item) for item in value]
+    if not all(isinstance(item, ListenerSpec) for item in specs):
+        raise UsageError(f"each listener must be a ListenerSpec or 'NAME:PROTOCOL', not {value!r}")
+    return tuple(specs)

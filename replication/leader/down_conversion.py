@@ -18,7 +18,7 @@ from ...protocol.data import FetchPartition, FetchPartitionResponse, FetchReques
 from ...protocol.errors import ErrorCode
 from ...protocol.records.batch import PartialBatch, RecordBatch, whole_batches
 from ...protocol.records.format import HEADER_SIZE, MalformedRecords
-from ...protocol.records.legacy import OldMessages, down_converted_batch
+from ...protocol.records.legacy import LegacyMessageSet, down_converted_batch
 from ...protocol.values import TopicPartition
 from ..partition.partition import Partition
 
@@ -112,7 +112,7 @@ def _converted(
         return FetchPartitionResponse(
             answer.topic_partition, ErrorCode.UNSUPPORTED_COMPRESSION_TYPE
         )
-    old = OldMessages(data, batches[0].base_offset, batches[-1].last_offset)
+    old = LegacyMessageSet(data, batches[0].base_offset, batches[-1].last_offset)
     return FetchPartitionResponse(
         answer.topic_partition,
         _NONE,

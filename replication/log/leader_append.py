@@ -244,7 +244,7 @@ def _check_producer(
     producers = log.producers
     if attributes & CONTROL_BIT:
         if producers is not None:
-            marker = RecordBatch.of(bytes(records)).control_marker()
+            marker = RecordBatch.from_bytes(bytes(records)).control_marker()
             if marker is not None:
                 producers.check_marker(producer_id, epoch, marker)
         return None

@@ -11,7 +11,7 @@ from ...protocol.data import MAX_TIMESTAMP, AbortedTransaction
 from ...protocol.errors import ErrorCode, KafkaError
 from ...protocol.records.batch import RecordBatch
 from ...protocol.records.format import MalformedRecords
-from ...protocol.records.record_bytes import body_of, marks
+from ...protocol.records.record_bytes import body_of, record_deltas
 from .log import Log
 from .results import TimestampOffset
 from .segments import segment_index
@@ -76,7 +76,7 @@ def _find_time(log: Log, batches: Iterable[RecordBatch], timestamp: int) -> Time
         append_time = batch.max_timestamp if batch.timestamp_type else None
         try:
             body, position = body_of(batch)
-            for delta, offset_delta, _ in marks(body, position, batch.record_count):
+            for delta, offset_delta, _ in record_deltas(body, position, batch.record_count):
                 found = base_timestamp + delta if append_time is None else append_time
                 offset = base_offset + offset_delta
                 if found >= timestamp and offset >= start:

@@ -149,12 +149,12 @@ class Segment:
         stored = self.stored
         if start + 1 == end == len(stored) and self.last_batch is not None:
             return [self.last_batch]
-        return [RecordBatch.of(data) for data in stored[start:end]]
+        return [RecordBatch.from_bytes(data) for data in stored[start:end]]
 
     def walk(self, start: int = 0) -> Iterator[RecordBatch]:
         """Iterate over views of the batches from a position on, created one at a time."""
         for data in self.stored[start:] if start else self.stored:
-            yield RecordBatch.of(data)
+            yield RecordBatch.from_bytes(data)
 
     @property
     def batches(self) -> list[RecordBatch]:

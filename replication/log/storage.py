@@ -172,7 +172,7 @@ class LogStorage:
             if len(data) > left:
                 break
             left -= len(data)
-            offset = RecordBatch.of(data).last_offset + 1
+            offset = RecordBatch.from_bytes(data).last_offset + 1
         self.flushed_offset = offset
         self._keep_torn(left)
 

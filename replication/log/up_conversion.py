@@ -22,7 +22,7 @@ from ...protocol.records.format import (
     encoded_varint,
     write_record,
 )
-from ...protocol.records.legacy import LegacyMessage, parse_inside, payload_of
+from ...protocol.records.legacy import LegacyMessage, inner_message_set, parse_inner_message
 from ...protocol.records.record_bytes import encoded_delta
 from .results import RecordErrors
 from .settings import LogSettings
@@ -88,7 +88,7 @@ def _convert_compressed(
     message: LegacyMessage, settings: LogSettings, check: _Check
 ) -> UpConverted:
     """Convert the messages in a compressed one, in one loop that takes 2 microseconds for each."""
-    payload = payload_of(message, settings.decompressed_bytes_max, settings.records_max)
+    payload = inner_message_set(message, settings.decompressed_bytes_max, settings.records_max)
     has_append_time = message.magic != 0 and message.attributes & TIMESTAMP_TYPE_BIT
     checks_all = settings.checks_records
     unpack_v0, unpack_v1, unpack_int = _unpack_v0, _unpack_v1, _unpack_int
@@ -121,7 +121,9 @@ def _convert_compressed(
                 raise IndexError
             position = end
         except (IndexError, struct.error):
-            found = parse_inside(payload, position)  # raises an error that says what is wrong
+            found = parse_inner_message(
+                payload, position
+            )  # raises an error that says what is wrong
             attributes, timestamp, key, value = found[2:6]
             position += found.size
         if has_append_time:

@@ -29,7 +29,7 @@ from ...protocol.records.format import (
     assemble,
 )
 from ...protocol.records.legacy import LegacyMessage, parse_message
-from ...protocol.records.record_bytes import marks, renumbered
+from ...protocol.records.record_bytes import record_deltas, renumbered
 from ...protocol.versions import Behaviour
 from .record_walk import RecordScan, scan_records
 from .results import RecordErrors
@@ -139,7 +139,7 @@ def _check_size(size: int, settings: LogSettings) -> None:
 
 
 def _checked_batch(data: bytes, settings: LogSettings) -> RecordBatch:
-    batch = RecordBatch.of(data)
+    batch = RecordBatch.from_bytes(data)
     if batch.base_offset != 0:
         raise KafkaError(
             ErrorCode.INVALID_RECORD,
@@ -257,7 +257,7 @@ def _check_records(batch: RecordBatch, body: bytes, context: ValidationContext) 
     append_time = batch.max_timestamp if batch.timestamp_type == LOG_APPEND_TIME else None
     base_timestamp = batch.base_timestamp
     position = 0 if batch.compression else HEADER_SIZE
-    for index, (delta, _, has_key) in enumerate(marks(body, position, batch.record_count)):
+    for index, (delta, _, has_key) in enumerate(record_deltas(body, position, batch.record_count)):
         check(index, base_timestamp + delta if append_time is None else append_time, has_key)
     errors.raise_if_any()
 
@@ -280,7 +280,7 @@ def _rebuilt(
     settings = context.settings
     count = batch.record_count
     position = 0 if batch.compression else HEADER_SIZE
-    ((first_delta, _, _),) = marks(body, position, 1)
+    ((first_delta, _, _),) = record_deltas(body, position, 1)
     is_numbered = in_order and batch.compression  # offsets of plain batches are not checked
     try:
         records = (

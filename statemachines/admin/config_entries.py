@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable, Mapping
 from functools import cached_property
 
 from ...protocol.admin import ConfigEntry
-from ...protocol.config import NOT_OF_KAFKA, BrokerConfig
+from ...protocol.config import EXTRA_CONFIGS, BrokerConfig
 from ...protocol.release_configs import (
     ReleaseConfig,
     ReleaseConfigs,
@@ -128,7 +128,7 @@ class ConfigValues:
         for name in dict.fromkeys(values):
             if (
                 name in self._release.broker
-                or name in NOT_OF_KAFKA
+                or name in EXTRA_CONFIGS
                 or (names and name not in names)
             ):
                 continue
@@ -188,17 +188,17 @@ class ConfigValues:
     def _topic_synonyms(self, known: ReleaseConfig, overrides: Mapping[str, str]) -> list[Synonym]:
         found = self.synonyms(known.broker_name) if known.broker_name else []
         if known.name in overrides:
-            found.insert(0, (known.name, known.shown(overrides[known.name]), TOPIC_SOURCE))
+            found.insert(0, (known.name, known.normalized(overrides[known.name]), TOPIC_SOURCE))
         return found
 
     def _topic_value(self, known: ReleaseConfig, overrides: Mapping[str, str]) -> str | None:
         """Return the topic's override, or the value that the broker's configuration gives it."""
         if known.name in overrides:
-            return known.shown(overrides[known.name])
+            return known.normalized(overrides[known.name])
         for name in self._names(known.broker_name) if known.broker_name else ():
             value = self._in_force.get(name)
             if value is not None:
-                return known.shown(value)
+                return known.normalized(value)
         return known.default
 
     def broker_entries(
@@ -228,7 +228,7 @@ class ConfigValues:
     def _shown(self, known: ReleaseConfig, value: str | None) -> str | None:
         """Return a value in its parsed form, or as it is if Kafka does not know the setting."""
         is_parsed = value is not None and known.name in self._release.broker
-        return known.shown(value) if is_parsed and value is not None else value
+        return known.normalized(value) if is_parsed and value is not None else value
 
     def default_entries(
         self,

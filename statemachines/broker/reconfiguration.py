@@ -121,7 +121,7 @@ def check_names_and_types(
         "HashSet" if behaviour.maps_shown_as_hash_maps else "Set",
     )
     for name, value in values.items():
-        config = release.of_broker(name)
+        config = release.broker_config(name)
         if config is not None and is_dynamic(config):
             config.validate(value)
     if not per_broker:

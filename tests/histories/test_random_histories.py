@@ -185,7 +185,11 @@ def test_records_that_are_missing_changed_or_doubled_are_told() -> None:
         moved._replace(offset=moved.offset + 1),
     ]
     for hear in load.on_read:
-        hear(where, RecordBatch.of(with_base_offset(Tools.data(b"was there"), 10_000, 0)), 10_000)
+        hear(
+            where,
+            RecordBatch.from_bytes(with_base_offset(Tools.data(b"was there"), 10_000, 0)),
+            10_000,
+        )
     for invariant in target.invariants:
         invariant.end()
     told = {(violation.promise, violation.text) for violation in target.found.violations()}

@@ -118,4 +118,4 @@ def test_a_header_that_says_less_than_its_size_is_malformed() -> None:
     with pytest.raises(KafkaError) as caught:
         append_as_leader(Tools.log(), batch(record, 1), 0, NOW_MS)
     assert caught.value.code is ErrorCode.INVALID_RECORD
-    assert RecordBatch.of(batch(record, 1)).record_count == 1
+    assert RecordBatch.from_bytes(batch(record, 1)).record_count == 1

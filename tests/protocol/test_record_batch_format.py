@@ -64,7 +64,7 @@ def test_a_batch_with_a_gap_ends_with_its_last_record() -> None:
 def test_header_fields_are_readable() -> None:
     """Each header field has a property that returns the value the batch was built with."""
     data = build_batch(RECORDS, 0, 7, 42, 3, 100, is_transactional=True)
-    batch = RecordBatch.of(data)
+    batch = RecordBatch.from_bytes(data)
     expected = (7, 2, 42, 3, 100, 102, 3, True, False, 1700000000007, len(data))
     assert expected == (
         batch.partition_leader_epoch,
@@ -165,7 +165,7 @@ def test_a_record_that_is_not_small_is_left_to_the_general_way(
 
 def test_offset_and_epoch_are_patched_without_touching_the_checksum() -> None:
     """The checksum still holds after a leader has assigned the offset and the leader epoch."""
-    moved = RecordBatch.of(with_base_offset(build_batch(RECORDS), 1000, 9))
+    moved = RecordBatch.from_bytes(with_base_offset(build_batch(RECORDS), 1000, 9))
     assert (
         moved.base_offset,
         moved.last_offset,
@@ -177,7 +177,7 @@ def test_offset_and_epoch_are_patched_without_touching_the_checksum() -> None:
 
 def test_append_time_is_the_time_of_all_records() -> None:
     """If the append-time bit is set, readers use the maximum timestamp for every record."""
-    batch = RecordBatch.of(with_timestamps(build_batch(RECORDS), 1, 5555))
+    batch = RecordBatch.from_bytes(with_timestamps(build_batch(RECORDS), 1, 5555))
     assert batch.is_intact()
     assert {5555} == {record.timestamp for record in batch.records()}
 
@@ -185,7 +185,7 @@ def test_append_time_is_the_time_of_all_records() -> None:
 @pytest.mark.parametrize("is_commit", [True, False])
 def test_control_marker_round_trip(is_commit: bool) -> None:
     """A marker says whether it commits, and carries the epoch of its coordinator."""
-    batch = RecordBatch.of(build_control_marker(5, 2, is_commit, 8, 99))
+    batch = RecordBatch.from_bytes(build_control_marker(5, 2, is_commit, 8, 99))
     marker = batch.control_marker()
     assert marker is not None
     assert (is_commit, 8) == marker
@@ -200,18 +200,18 @@ def test_control_marker_round_trip(is_commit: bool) -> None:
 def test_damage_is_noticed() -> None:
     """A flipped bit fails the checksum."""
     data = bytearray(build_batch(RECORDS))
-    assert RecordBatch.of(bytes(data)).is_intact()
+    assert RecordBatch.from_bytes(bytes(data)).is_intact()
     data[-1] ^= 1
-    assert not RecordBatch.of(bytes(data)).is_intact()
+    assert not RecordBatch.from_bytes(bytes(data)).is_intact()
 
 
 @pytest.mark.parametrize("codec", range(5))
 def test_a_batch_without_records_is_read_whatever_codec_it_names(codec: int) -> None:
     """A batch without records has no data to decompress, and is never written with a codec."""
     data = bytearray(build_batch([], compression=codec))
-    assert RecordBatch.of(bytes(data)).compression == 0
+    assert RecordBatch.from_bytes(bytes(data)).compression == 0
     data[22] |= codec
-    assert RecordBatch.of(bytes(data)).records() == []
+    assert RecordBatch.from_bytes(bytes(data)).records() == []
 
 
 @pytest.mark.parametrize("count", [2, 4])
@@ -220,7 +220,7 @@ def test_wrong_record_count_is_malformed(count: int) -> None:
     data = bytearray(build_batch(RECORDS))
     data[57:61] = count.to_bytes(4, "big")
     with pytest.raises(MalformedRecords):
-        RecordBatch.of(bytes(data)).records()
+        RecordBatch.from_bytes(bytes(data)).records()
 
 
 def test_every_cut_of_a_body_is_malformed() -> None:
@@ -228,7 +228,7 @@ def test_every_cut_of_a_body_is_malformed() -> None:
     data = build_batch(RECORDS)
     for end in range(61, len(data)):
         with pytest.raises(MalformedRecords):
-            RecordBatch.of(data[:end]).records()
+            RecordBatch.from_bytes(data[:end]).records()
 
 
 def test_sequences_wrap() -> None:
@@ -251,7 +251,7 @@ def test_garbage_is_a_corrupt_payload(codec: int, payload: bytes) -> None:
 def test_old_message_sets_round_trip(magic: int, codec: int) -> None:
     """Down-converted batches read back as the same keys, values and offsets."""
     data = with_base_offset(build_batch(RECORDS, compression=codec), 70, 0)
-    old = down_converted_batch(RecordBatch.of(data), magic, 0)[0]
+    old = down_converted_batch(RecordBatch.from_bytes(data), magic, 0)[0]
     found = []
     position = 0
     while (message := parse_message(old, position)) is not None:
@@ -267,7 +267,7 @@ def test_old_message_sets_round_trip(magic: int, codec: int) -> None:
 
 def test_down_conversion_starts_at_the_offset_asked_for() -> None:
     """DP-81: uncompressed sets of old formats begin exactly at the requested offset."""
-    batch = RecordBatch.of(build_batch(RECORDS))
+    batch = RecordBatch.from_bytes(build_batch(RECORDS))
     message = parse_message(down_converted_batch(batch, 1, 2)[0], 0)
     assert message is not None
     assert (message.offset, message.key) == (2, b"tombstone")
@@ -275,10 +275,10 @@ def test_down_conversion_starts_at_the_offset_asked_for() -> None:
 
 def test_down_conversion_leaves_markers_out_and_refuses_zstd() -> None:
     """Markers do not exist in old formats; zstd cannot be read by their consumers."""
-    marker = RecordBatch.of(build_control_marker(1, 0, True, 0, 5))
+    marker = RecordBatch.from_bytes(build_control_marker(1, 0, True, 0, 5))
     assert down_converted_batch(marker, 1, 0)[0] == b""
     with pytest.raises(ValueError, match="zstd"):
-        down_converted_batch(RecordBatch.of(build_batch(RECORDS, compression="zstd")), 1, 0)
+        down_converted_batch(RecordBatch.from_bytes(build_batch(RECORDS, compression="zstd")), 1, 0)
 
 
 def test_damaged_old_message_is_corrupt() -> None:
@@ -378,4 +378,4 @@ def test_a_batch_that_stands_for_too_much_is_not_read() -> None:
     data += payload
     data[8:12] = (len(data) - 12).to_bytes(4, "big")
     with pytest.raises(MalformedRecords, match="gzip data of more than 104857600 bytes"):
-        RecordBatch.of(bytes(data)).records()
+        RecordBatch.from_bytes(bytes(data)).records()

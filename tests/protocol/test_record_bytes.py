@@ -13,7 +13,12 @@ from fakekafka.protocol.records.format import (
     decode_records,
     write_record,
 )
-from fakekafka.protocol.records.record_bytes import body_of, contents, marks, renumbered
+from fakekafka.protocol.records.record_bytes import (
+    body_of,
+    record_contents,
+    record_deltas,
+    renumbered,
+)
 
 
 def records(seed: int, count: int) -> list[Record]:
@@ -34,14 +39,16 @@ def records(seed: int, count: int) -> list[Record]:
 @pytest.mark.parametrize("seed", range(5))
 def test_marks_and_contents_are_those_of_the_decoded_records(seed: int, codec: str) -> None:
     """Times, offsets, keys and values are read correctly, whatever the sizes of their numbers."""
-    batch = RecordBatch.of(build_batch(records(seed, 90), 7, compression=codec, last_offset=100))
+    batch = RecordBatch.from_bytes(
+        build_batch(records(seed, 90), 7, compression=codec, last_offset=100)
+    )
     decoded = batch.records()
     body, position = body_of(batch)
     count, base_timestamp = batch.record_count, batch.base_timestamp
-    assert [(base_timestamp + t, 7 + o, has) for t, o, has in marks(body, position, count)] == [
-        (one.timestamp, one.offset, one.key is not None) for one in decoded
-    ]
-    found = list(contents(body, position, count))
+    assert [
+        (base_timestamp + t, 7 + o, has) for t, o, has in record_deltas(body, position, count)
+    ] == [(one.timestamp, one.offset, one.key is not None) for one in decoded]
+    found = list(record_contents(body, position, count))
     assert [(7 + o, base_timestamp + t, k, v) for t, o, k, v in found] == [
         one[:4] for one in decoded
     ]
@@ -92,6 +99,6 @@ def test_offsets_of_every_length_are_written() -> None:
 def test_records_that_are_missing_are_malformed() -> None:
     """A stored batch that counts too many records is reported, as when it is decoded."""
     data = build_batch([Record(0, 1, b"k", b"v")])
-    for read in (marks, contents):
+    for read in (record_deltas, record_contents):
         with pytest.raises(MalformedRecords):
             list(read(data, HEADER_SIZE, 2))

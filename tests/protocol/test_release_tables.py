@@ -8,7 +8,7 @@ import pytest
 from fakekafka.protocol.api_versions import release_ranges
 from fakekafka.protocol.config import NAMES, BrokerConfig, TopicConfig, definitions
 from fakekafka.protocol.errors import UsageError
-from fakekafka.protocol.release_configs import ConfigException, declared, release_configs
+from fakekafka.protocol.release_configs import ConfigException, declarations, release_configs
 from fakekafka.protocol.releases.release import Release
 from fakekafka.protocol.versions import JUDGED_VERSIONS, KAFKA_VERSIONS, behaviour
 
@@ -80,8 +80,8 @@ def test_every_default_of_a_release_passes_its_own_check(version: str) -> None:
     found = definitions(version)
     assert tuple(found) == NAMES
     for known in found.values():
-        if known.declared.default is not None:
-            assert known.parse(known.declared.default) == known.default
+        if known.declaration.default is not None:
+            assert known.parse(known.declaration.default) == known.default
 
 
 @pytest.mark.parametrize(
@@ -127,9 +127,9 @@ def test_what_a_release_does_not_have_is_as_in_the_next_that_does() -> None:
     """Code may ask any release for a configuration in use; only the description leaves it out."""
     name = "producer.id.expiration.ms"
     assert name not in release_configs("2.4").broker
-    assert declared("2.4", {name}) == declared("3.9", {name})
+    assert declarations("2.4", {name}) == declarations("3.9", {name})
     gone = "delegation.token.master.key"
-    assert declared("3.9", {gone})["broker", gone] == release_configs("3.9").broker[gone]
+    assert declarations("3.9", {gone})["broker", gone] == release_configs("3.9").broker[gone]
 
 
 def test_another_name_of_a_release_is_that_release() -> None:

@@ -34,10 +34,10 @@ def test_all_flags_are_told_in_the_documents() -> None:
 @pytest.mark.parametrize("version", KAFKA_VERSIONS)
 def test_the_documents_tell_what_the_flags_are(version: str) -> None:
     """The changes read from the source lead to the values that brokers use."""
-    flags, exactly = behaviour(version), Release(version).exactly
+    flags, exact_version = behaviour(version), Release(version).exact_version
     wrong = []
     for flag in FLAGS:
-        value, told = getattr(flags, flag.name), _told(flag, exactly)
+        value, told = getattr(flags, flag.name), _told(flag, exact_version)
         if told is None:  # the release is older than all changes of the flag
             first = flag.changes[0].value
             told = not first if isinstance(first, bool) else value

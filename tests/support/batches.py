@@ -34,9 +34,9 @@ def parse_batches(records: Readable | None, verify: bool = False) -> list[Record
         if records[position + 16] != MAGIC:
             raise CorruptBatch(f"magic {records[position + 16]} is not that of a v2 batch")
         if position == 0 and end == total and isinstance(records, bytes):
-            batch = RecordBatch.of(records)
+            batch = RecordBatch.from_bytes(records)
         else:
-            batch = RecordBatch.of(bytes(records[position:end]))
+            batch = RecordBatch.from_bytes(bytes(records[position:end]))
         if verify and not batch.is_intact():
             raise CorruptBatch(f"the checksum of the batch at byte {position} is wrong")
         found.append(batch)

@@ -77,7 +77,7 @@ def _plain(kind: Any, name: str, number: int) -> Any:
     if kind is ErrorCode:
         return ErrorCode.NONE
     if kind is RecordBatch:
-        return RecordBatch.of(build_batch([Record(0, number, b"k", b"v")]))
+        return RecordBatch.from_bytes(build_batch([Record(0, number, b"k", b"v")]))
     if issubclass(kind, enum.Enum):
         return list(kind)[2]
     if kind is str:
@@ -117,7 +117,7 @@ def _altered(value: Any, name: str) -> Any:
     if isinstance(value, ErrorCode):
         return ErrorCode.NOT_CONTROLLER
     if isinstance(value, RecordBatch):
-        return RecordBatch.of(build_batch([Record(0, 5, b"k", b"another")]))
+        return RecordBatch.from_bytes(build_batch([Record(0, 5, b"k", b"another")]))
     if isinstance(value, enum.Enum):
         return list(type(value))[3]
     if isinstance(value, str):

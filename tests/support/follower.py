@@ -32,7 +32,7 @@ OTHER = TopicPartition("u", 0)
 
 def batch_at(offset: int, count: int = 1, epoch: int = 0) -> RecordBatch:
     data = encode(*[f"v{offset + i}" for i in range(count)])
-    return RecordBatch.of(bytes(with_base_offset(data, offset, epoch)))
+    return RecordBatch.from_bytes(bytes(with_base_offset(data, offset, epoch)))
 
 
 class Follower:

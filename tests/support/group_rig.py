@@ -59,7 +59,7 @@ class StubLog:
         (batch,) = parse_batches(bytes(data))
         raw = bytearray(batch.data)
         raw[0:8] = offset.to_bytes(8, "big")
-        self.batches.append(RecordBatch.of(bytes(raw)))
+        self.batches.append(RecordBatch.from_bytes(bytes(raw)))
         return offset
 
     def read(self, offset: int, max_bytes: int, upper_bound_offset: int) -> Any:

@@ -107,10 +107,10 @@ class FakeHost:
     def log_listener(self, paths: tuple[str, str, str]) -> LogListener | None:
         """Return None, as no run is recorded."""
 
-    def own_session(self, session_id: int, client: str) -> None:
+    def record_session_owner(self, session_id: int, client: str) -> None:
         """Do nothing, as no run is recorded."""
 
-    def blame_session(self, session_id: int, timeout_ms: int) -> None:
+    def record_session_expiry(self, session_id: int, timeout_ms: int) -> None:
         """Do nothing, as no run is recorded."""
 
     def report_silence(self, peer: str, silent_ms: float, text: str, member_id: str = "") -> None:

@@ -57,7 +57,7 @@ class Tools:
     def batch_at(cls, offset: int, count: int = 1, epoch: int = 0, **header: Any) -> RecordBatch:
         """Return a batch as a leader stores it."""
         data = cls.data(*[b"v"] * count, **header)
-        return RecordBatch.of(with_base_offset(data, offset, epoch))
+        return RecordBatch.from_bytes(with_base_offset(data, offset, epoch))
 
     @staticmethod
     def marker(producer_id: int, epoch: int, is_commit: bool, coordinator_epoch: int = 0) -> bytes:

@@ -127,7 +127,7 @@ SIMULATED: list[tuple[Callable[[Any], object], str]] = [
 MADE: list[tuple[dict[str, Any], str]] = [
     (
         {"config": {"num.partitions": None}},
-        "'num.partitions' must have a value, not None; left out",
+        "'num.partitions' must have a value, not None; omit it for the default",
     ),
     ({"brokers": "3"}, "brokers must be a whole number, or a list of broker ids"),
     ({"zookeepers": 1.5}, "zookeepers must be a whole number, not 1.5"),

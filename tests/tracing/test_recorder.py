@@ -95,7 +95,7 @@ def test_short_bytes_are_kept_whole() -> None:
 def test_record_batch_is_offsets_epoch_and_size() -> None:
     """A stored batch is recorded as base offset, last offset, leader epoch and size."""
     data = build_batch([Record(0, 1000, None, b"v", ())])
-    batch = RecordBatch.of(data)
+    batch = RecordBatch.from_bytes(data)
     entry = FetchPartitionResponse(ORDERS_0, ErrorCode.NONE, 1, records=(batch,))
     event = one_event(FetchResponse(ErrorCode.NONE, 0, (entry,)))
     stored = event.fields["partitions"][0]["records"][0]

@@ -11,13 +11,13 @@ from ...protocol.host import Host, SessionHost, Timer
 def tell_owner(host: SessionHost, session_id: int, client: str) -> None:
     """Report the client of a session to the recorder of the run."""
     if host.state_listener is not None:
-        host.own_session(session_id, client)
+        host.record_session_owner(session_id, client)
 
 
 def tell_expiry(host: SessionHost, session_id: int, timeouts_ms: Mapping[int, int]) -> None:
     """Report to the recorder of the run that a session expires."""
     if host.state_listener is not None:
-        host.blame_session(session_id, timeouts_ms.get(session_id, 0))
+        host.record_session_expiry(session_id, timeouts_ms.get(session_id, 0))
 
 
 class SessionTracker:

@@ -245,7 +245,7 @@ class GroupHandlers(BrokerHandlers):
             self._broker.reply_with(self._fetch_from_zookeeper(request), delivery)
             return None
         response = self._groups.fetch_offsets(request)
-        return response.as_told(api_version, self._broker.behaviour.offset_fetch_1_tells_errors)
+        return response.for_version(api_version, self._broker.behaviour.offset_fetch_1_tells_errors)
 
     async def _commit_to_zookeeper(self, request: OffsetCommitRequest) -> OffsetCommitResponse:
         """Commit offsets by version 0, which has no generation, member or coordinator."""

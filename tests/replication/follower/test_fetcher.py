@@ -146,7 +146,7 @@ def test_corrupt_batch_is_fetched_again() -> None:
     broken = bytearray(batch_at(0).data)
     broken[-1] ^= 1
     follower.next()
-    follower.answer_fetch(fetched(RecordBatch.of(bytes(broken))))
+    follower.answer_fetch(fetched(RecordBatch.from_bytes(bytes(broken))))
     assert follower.log().log_end_offset == 0
     assert follower.next() is None
     assert follower.fetcher.delay_ms() == 1000

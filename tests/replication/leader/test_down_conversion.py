@@ -16,7 +16,7 @@ from fakekafka.protocol.data import (
 )
 from fakekafka.protocol.errors import ErrorCode
 from fakekafka.protocol.records.batch import RecordBatch, build_control_marker
-from fakekafka.protocol.records.legacy import OldMessages, build_message, parse_message
+from fakekafka.protocol.records.legacy import LegacyMessageSet, build_message, parse_message
 from fakekafka.replication.log.follower_append import append_as_follower
 from fakekafka.replication.log.leader_append import append_as_leader
 from fakekafka.tests.support.batches import with_base_offset
@@ -140,7 +140,7 @@ def test_records_that_cannot_be_read_cannot_be_converted(api_version: int) -> No
     append(cluster, encode("a"))
     bad = encode("x" * 30)
     bad = with_base_offset(bad[:61] + b"\xff" * 9 + bad[70:], 1, 0)
-    append_as_follower(cluster[0].log(), [RecordBatch.of(bad)], cluster.clock.now_ms)
+    append_as_follower(cluster[0].log(), [RecordBatch.from_bytes(bad)], cluster.clock.now_ms)
     append(cluster)
     assert [value for *_, value in messages(old_fetch(cluster, api_version))] == [b"a"]
     assert old_fetch(cluster, api_version, 1).error is ErrorCode.CORRUPT_MESSAGE
@@ -323,11 +323,11 @@ def test_a_message_set_is_no_longer_taken_from_v3_on() -> None:
 def test_old_messages_read_like_a_batch() -> None:
     """Old messages are read like a batch; a message cut off at the end is omitted."""
     data = build_message(4, 1, b"k", b"v", 9) + build_message(5, 1, None, b"w", 9)[:-1]
-    (record,) = OldMessages(data, 4, 5).records()
+    (record,) = LegacyMessageSet(data, 4, 5).records()
     assert (record.offset, record.timestamp, record.key, record.value) == (4, 9, b"k", b"v")
 
 
 def test_a_trace_shows_converted_answers_like_batches() -> None:
     """A trace shows offsets and size of a converted answer; a message set has no leader epoch."""
-    old = OldMessages(build_message(4, 1, b"k", b"v", 9), 4, 5)
+    old = LegacyMessageSet(build_message(4, 1, b"k", b"v", 9), 4, 5)
     assert PayloadPacker(64).extract(old) == (4, 5, -1, len(old.data))

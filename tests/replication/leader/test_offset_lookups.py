@@ -144,7 +144,7 @@ def test_a_batch_that_cannot_be_read_is_corrupt(timestamp: int) -> None:
     append(cluster, "a", timestamp=2)
     bad = encode("x" * 30, timestamp=9)
     bad = with_base_offset(bad[:61] + b"\xff" * 9 + bad[70:], 1, 0)
-    append_as_follower(cluster[0].log(), [RecordBatch.of(bad)], cluster.clock.now_ms)
+    append_as_follower(cluster[0].log(), [RecordBatch.from_bytes(bad)], cluster.clock.now_ms)
     cluster[0].partition().maybe_increment_high_watermark(cluster.clock.now_ms)
     assert listed(cluster, timestamp).error is ErrorCode.CORRUPT_MESSAGE
     assert listed(cluster, 2).offset == 0

@@ -467,7 +467,7 @@ def test_a_fetched_batch_that_ends_before_it_begins_is_refused(
     tools.fill(log, 3)
     data = bytearray(tools.batch_at(3).data)
     struct.pack_into(">i", data, 23, -1)
-    bad = RecordBatch.of(bytes(data))
+    bad = RecordBatch.from_bytes(bytes(data))
     assert (bad.base_offset, bad.last_offset) == (3, 2)
     with pytest.raises(OffsetsOutOfOrder):
         append_as_follower(log, [bad])

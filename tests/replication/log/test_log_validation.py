@@ -29,7 +29,7 @@ def refused(log: Any, data: bytes, now_ms: int, api_version: int | None = None) 
 def changed(data: bytes, position: int, new: bytes) -> bytes:
     """Return a batch with changed bytes and a valid checksum."""
     patched = data[:position] + new + data[position + len(new) :]
-    batch = RecordBatch.of(patched)
+    batch = RecordBatch.from_bytes(patched)
     return with_timestamps(patched, batch.timestamp_type, batch.max_timestamp)
 
 

@@ -97,7 +97,7 @@ def test_each_fetched_batch_is_verified(tools: type[Tools], log: Any) -> None:
     """DP-61: one damaged batch makes the log refuse all fetched batches."""
     good = tools.batch_at(0)
     second = tools.batch_at(1)
-    damaged = type(good).of(second.data[:-1] + b"\xee")
+    damaged = type(good).from_bytes(second.data[:-1] + b"\xee")
     with pytest.raises(KafkaError) as caught:
         append_as_follower(log, [good, damaged], verify=True)
     assert caught.value.code is ErrorCode.CORRUPT_MESSAGE

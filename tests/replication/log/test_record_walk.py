@@ -29,7 +29,7 @@ CODECS = ["none", "gzip", "snappy", "lz4", "zstd"]
 def patched(data: bytes, position: int, new: bytes) -> bytes:
     """Return a batch with changed bytes and a valid checksum."""
     data = data[:position] + new + data[position + len(new) :]
-    batch = RecordBatch.of(data)
+    batch = RecordBatch.from_bytes(data)
     return with_timestamps(data, batch.timestamp_type, batch.max_timestamp)
 
 
@@ -85,7 +85,7 @@ def test_a_small_record_alone_is_looked_at_too(tools: type[Tools], log: Any, pos
     for byte in (0x00, 0x02, 0x05, 0x0C, 0x7E, 0x80, 0xFF):
         broken = patched(data, position, bytes((byte,)))
         try:
-            RecordBatch.of(broken).records()
+            RecordBatch.from_bytes(broken).records()
         except MalformedRecords:
             assert refusal(log, broken) is ErrorCode.INVALID_RECORD
 
@@ -100,7 +100,7 @@ def test_a_record_alone_is_looked_at_whatever_its_size(tools: type[Tools], value
         for bit in (1, 2, 128):
             broken = patched(data, position, bytes((data[position] ^ bit,)))
             try:
-                RecordBatch.of(broken).records()
+                RecordBatch.from_bytes(broken).records()
             except MalformedRecords:
                 assert refusal(tools.log(), broken) is ErrorCode.INVALID_RECORD
                 refused += 1

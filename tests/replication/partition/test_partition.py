@@ -250,7 +250,7 @@ def test_config_is_read_when_the_log_is_created() -> None:
 def batch_at(offset: int, *values: str, epoch: int = 0) -> RecordBatch:
     from fakekafka.tests.support.batches import with_base_offset
 
-    return RecordBatch.of(bytes(with_base_offset(encode(*values), offset, epoch)))
+    return RecordBatch.from_bytes(bytes(with_base_offset(encode(*values), offset, epoch)))
 
 
 def test_empty_log_adopts_a_batch_around_its_start() -> None:

@@ -413,4 +413,4 @@ DOUBLES = {
 )
 def test_a_value_is_shown_as_it_was_parsed(name: str, text: str, shown: str) -> None:
     """Kafka: ``ConfigDef.convertToString``."""
-    assert release_configs("3.9").broker[name].shown(text) == shown
+    assert release_configs("3.9").broker[name].normalized(text) == shown

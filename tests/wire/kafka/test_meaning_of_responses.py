@@ -52,7 +52,7 @@ def test_what_explains_an_error_of_produce_is_told_with_one_only() -> None:
 def test_batches_of_a_fetch_follow_each_other() -> None:
     """Without a diverging epoch and a leader there are no tagged fields."""
     batches = tuple(
-        RecordBatch.of(build_batch([Record(at, 5, b"k", b"v" * at)])) for at in (1, 200)
+        RecordBatch.from_bytes(build_batch([Record(at, 5, b"k", b"v" * at)])) for at in (1, 200)
     )
     plain = data.FetchPartitionResponse(A_0, NONE, 7, 6, 5, batches)
     tree = answered(1, 12, data.FetchResponse(NONE, 4, (plain,)))

@@ -211,7 +211,7 @@ def offset_fetch(permissions: Permissions, request: groups.OffsetFetchRequest) -
     if not permissions.may_group(AclOperation.DESCRIBE, request.group_id):
         refusal = groups.OffsetFetchResponse(GROUP_REFUSED, ())
         reports_errors = permissions.behaviour.offset_fetch_1_tells_errors
-        return Decision(answer=refusal.as_told(permissions.api_version, reports_errors))
+        return Decision(answer=refusal.for_version(permissions.api_version, reports_errors))
 
     def is_allowed(topic: str) -> bool:
         return permissions.may_topic(AclOperation.DESCRIBE, topic)

@@ -30,7 +30,7 @@ from fakekafka.wire.kafka.codec import Codec
 from fakekafka.wire.kafka.security.throttling import RequestTimer, ThrottlingBackend
 
 ORDERS, PAYMENTS = TopicPartition("orders", 0), TopicPartition("payments", 0)
-BATCH = RecordBatch.of(build_batch([Record(0, 0, None, bytes(5000), ())]))
+BATCH = RecordBatch.from_bytes(build_batch([Record(0, 0, None, bytes(5000), ())]))
 
 
 class Rig:
