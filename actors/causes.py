@@ -23,7 +23,7 @@ class NodeCauses:
 
     def set_shared_timer_ms(self, delay_ms: float, callback: Callable[[], object]) -> Timer:
         """Set a timer that serves many entries; each entry that is due is recorded as an event."""
-        delay_us = self._node.process.clock.lasts_us(int(delay_ms * 1000))
+        delay_us = self._node.process.clock.to_runtime_us(int(delay_ms * 1000))
         return self._runtime.set_shared_timer(self._node, delay_us, callback)
 
     def record_due_entry(self, name: str, cause: int | None) -> None:

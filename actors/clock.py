@@ -7,7 +7,7 @@ an integer in parts per million, so that results are the same on every platform.
 
 from __future__ import annotations
 
-USUAL_PPM = 1_000_000
+NORMAL_RATE_PPM = 1_000_000
 
 
 def rescaled(span_us: int, before_ppm: int, after_ppm: int) -> int:
@@ -22,7 +22,7 @@ class Clock:
     """
 
     def __init__(self) -> None:
-        self.rate_ppm: int = USUAL_PPM
+        self.rate_ppm: int = NORMAL_RATE_PPM
         """Microseconds by which the clock advances in a second of the runtime's time."""
         self.shift_ms: int = 0
         """Milliseconds by which the wall clock was set forward; negative if it was set back."""
@@ -32,14 +32,14 @@ class Clock:
     @property
     def has_drifted(self) -> bool:
         """True if elapsed time by this clock may differ from the runtime's."""
-        return self.rate_ppm != USUAL_PPM or self._ahead_ps != 0
+        return self.rate_ppm != NORMAL_RATE_PPM or self._ahead_ps != 0
 
     def ahead_us(self, now_us: int) -> int:
         """Return the lead due to the rates at the runtime's time ``now_us``; below 0 if behind."""
-        return self._ahead_ps_at(now_us) // USUAL_PPM
+        return self._ahead_ps_at(now_us) // NORMAL_RATE_PPM
 
     def _ahead_ps_at(self, now_us: int) -> int:
-        return self._ahead_ps + (now_us - self._since_us) * (self.rate_ppm - USUAL_PPM)
+        return self._ahead_ps + (now_us - self._since_us) * (self.rate_ppm - NORMAL_RATE_PPM)
 
     def wall_ahead_ms(self, now_us: int) -> int:
         """Return the lead of the wall clock, due to its being set and to the rates."""
@@ -51,8 +51,8 @@ class Clock:
         self._since_us = now_us
         self.rate_ppm = rate_ppm
 
-    def lasts_us(self, span_us: int) -> int:
+    def to_runtime_us(self, span_us: int) -> int:
         """Return the runtime's time in which this clock advances by a span, rounded up."""
-        if self.rate_ppm == USUAL_PPM:
+        if self.rate_ppm == NORMAL_RATE_PPM:
             return span_us
-        return -(-span_us * USUAL_PPM // self.rate_ppm)
+        return -(-span_us * NORMAL_RATE_PPM // self.rate_ppm)

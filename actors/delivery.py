@@ -20,9 +20,9 @@ class Endpoint(WeaklyReferable):
     blocked: bool
     """True while stopped, when messages are refused, or paused, when they have to wait."""
     stopped: bool
-    is_paced_elsewhere: bool
+    has_byte_delays: bool
     """True if link delays apply to the bytes of a connection instead of to messages."""
-    is_carried_elsewhere: bool
+    has_byte_faults: bool
     """True if cuts and losses apply to these bytes as well."""
 
     def receive(self, delivery: Delivery) -> None:

@@ -70,13 +70,13 @@ class Node(Resident, pykka.Actor):
         self._now_us: Callable[[], int] = runtime.now_us
         self.blocked: bool = False  # True while stopped or paused: deliveries take the slow path
         self.stopped: bool = False
-        self.is_paced_elsewhere = self.is_carried_elsewhere = False
+        self.has_byte_delays = self.has_byte_faults = False
         self._has_own_handle = type(self).handle is not Node.handle
         self._handlers: dict[type, Handler] = {}  # filled at the first message of each type
         self._registered: dict[type, Handler] = {}  # not prepared, as few nodes need many of them
         self.port: Port = runtime.create_port(self, process.name, self._handlers)
         if process.clock.shift_ms or process.clock.has_drifted:
-            self.follow_clock()
+            self.apply_clock()
         self.answer: Callable[[Delivery, Any], None] = self.port.answer
         """``reply`` with one call less, for answering thousands of requests a second."""
         self.state_listener: StateListener | None = runtime.state_listener(name)
@@ -86,7 +86,7 @@ class Node(Resident, pykka.Actor):
         self._tasks: dict[Task[Any], None] = {}
         self._busy: Task[Any] | None = None
         self._backlog: deque[Delivery] = deque()
-        self._let_in()
+        self._update_port_flags()
         super().__init__()
         # Pykka's random URN would make two equal runs differ.
         self.actor_urn: str = f"urn:fakekafka:{runtime.id}:{name}:{runtime.next_incarnation()}"
@@ -106,10 +106,10 @@ class Node(Resident, pykka.Actor):
 
     def call_later_ms(self, delay_ms: float, callback: Callable[[], object]) -> Timer:
         """Call back inside this node after a delay, unless the node has died by then."""
-        delay_us = self.process.clock.lasts_us(int(delay_ms * 1000))
+        delay_us = self.process.clock.to_runtime_us(int(delay_ms * 1000))
         return self.runtime.call_later(self, delay_us, callback)
 
-    def follow_clock(self) -> None:
+    def apply_clock(self) -> None:
         """Read the time from the clock of the process, which may differ from the runtime's."""
         runtime, clock = self.runtime, self.process.clock
         self.now_ms, self.wall_ms = runtime.now_ms, runtime.wall_ms
@@ -119,7 +119,7 @@ class Node(Resident, pykka.Actor):
             self.wall_ms = lambda: runtime.wall_ms_ahead(
                 clock.ahead_us(runtime.now_us()) + clock.shift_ms * 1000
             )
-        self.port.follow_clock()
+        self.port.rescale_timeouts()
 
     def send(self, destination: str, message: Any) -> None:
         """Send a message that expects no answer."""
@@ -230,13 +230,13 @@ class Node(Resident, pykka.Actor):
     def block(self, blocked: bool) -> None:
         """Start or stop blocking deliveries, which are held back, or refused once stopped."""
         self.blocked = blocked
-        self._let_in()
+        self._update_port_flags()
 
-    def _let_in(self) -> None:
+    def _update_port_flags(self) -> None:
         """Update the flags of the port that say which messages the node accepts now."""
         port = self.port
         port.is_blocked = self.blocked
-        port.takes_requests = not (self.blocked or self._busy is not None or self._has_own_handle)
+        port.accepts_requests = not (self.blocked or self._busy is not None or self._has_own_handle)
 
     def register_handlers(self, handlers: Mapping[type, Handler]) -> None:
         """Register handlers for message types, in place of methods of this node."""
@@ -248,7 +248,7 @@ class Node(Resident, pykka.Actor):
         """Return the handler for a type of message, and keep it for later messages."""
         handler: Any = self._registered.get(message_type)
         if handler is None:
-            handler = getattr(self, handler_name(message_type), self.has_no_handler)
+            handler = getattr(self, handler_name(message_type), self.report_missing_handler)
         if _is_coroutine_function(handler):  # its outcome is the reply
             handler = functools.partial(self.run_coroutine, handler)
         found: Handler = handler
@@ -307,7 +307,7 @@ class Node(Resident, pykka.Actor):
     def hold_back(self, task: Task[Any] | None) -> None:
         """Hold back requests while a task runs; with None, handle them until one of them parks."""
         self._busy = task
-        self._let_in()
+        self._update_port_flags()
         while self._backlog and self._busy is None and not self.stopped:
             self.handle(self._backlog.popleft())
 
@@ -318,7 +318,7 @@ class Node(Resident, pykka.Actor):
         if not isinstance(error, (KafkaError, UsageError, RequestTimeout, Disconnected)):
             self.runtime.report_failure(self, error)
 
-    def has_no_handler(self, _message: Any, delivery: Delivery) -> None:
+    def report_missing_handler(self, _message: Any, delivery: Delivery) -> None:
         """Report a message that has no handler, which is a bug of its sender."""
         message_type: type = type(delivery.message)
         error = UsageError(
@@ -332,7 +332,7 @@ class Node(Resident, pykka.Actor):
 
     def peer_lost(self, machine: str, names: frozenset[str]) -> None:
         """Fail all open requests to a dead process, as the connections to it broke."""
-        self.port.lose(names)
+        self.port.fail_requests_to(names)
 
     def halt(self) -> None:
         """Stop at once, as in a killed process: nothing more is handled or sent."""
@@ -341,7 +341,7 @@ class Node(Resident, pykka.Actor):
         self.stopped = self.port.is_stopped = True
         self.block(True)
         self.on_halt()
-        self.port.forget()
+        self.port.drop_requests()
         self._backlog.clear()
         tasks, self._tasks = self._tasks, {}
         for task in tasks:

@@ -32,6 +32,7 @@ class Port(Named):
         "_next_expiry_us",
         "_now_us",
         "_rate_ppm",
+        "accepts_requests",
         "correlation",
         "handlers",
         "is_blocked",
@@ -39,11 +40,10 @@ class Port(Named):
         "links",
         "machine",
         "network",
-        "next_expiry_patience_ms",
+        "next_expiry_timeout_ms",
         "node",
         "requests",
         "runtime",
-        "takes_requests",
     )
 
     def __init__(
@@ -62,11 +62,11 @@ class Port(Named):
         self.links: dict[str, Link] = network.links_from(machine)
         """Links of the fast path by target machine: no rule has to be checked for them."""
         self.handlers: dict[type, Handler] = handlers
-        """Handlers by type of message; may be called directly while ``takes_requests``."""
+        """Handlers by type of message; may be called directly while ``accepts_requests``."""
         self.is_blocked: bool = False
         """True while the node is stopped or paused, so that messages take the slow path."""
         self.is_stopped: bool = False
-        self.takes_requests: bool = False
+        self.accepts_requests: bool = False
         """True while the node is neither blocked nor busy: requests go straight to handlers."""
         # By correlation: the function called with the answer (a response or an exception), the
         # destination, the time of sending in microseconds, the timeout in milliseconds and, in a
@@ -77,7 +77,7 @@ class Port(Named):
         self._rate_ppm: int = self._clock.rate_ppm  # the rate that the expiry times assume
         self.correlation: int = 0  # of the last request
         self._next_expiry_us = _NEVER_US  # no open request expires before it
-        self.next_expiry_patience_ms: float = _NEVER_MS
+        self.next_expiry_timeout_ms: float = _NEVER_MS
         """Timeout of the next request to expire; a new one with the same expires no sooner."""
         self._expiry_timer: Timer | None = None  # fires at the next expiry
 
@@ -102,8 +102,8 @@ class Port(Named):
         if cause is None and runtime.recorder is not None:
             cause = runtime.begin_step()
         self.requests[correlation] = (answered, destination, now_us(), timeout_ms, cause)
-        if timeout_ms < self.next_expiry_patience_ms:
-            self.expire_within(timeout_ms)
+        if timeout_ms < self.next_expiry_timeout_ms:
+            self.schedule_expiry(timeout_ms)
         self._put(destination, message, correlation)
 
     def _put(self, destination: str, message: Any, correlation: int) -> None:
@@ -116,21 +116,21 @@ class Port(Named):
 
     # -- timeouts ------------------------------------------------------------------------------
 
-    def expire_within(self, timeout_ms: float) -> None:
+    def schedule_expiry(self, timeout_ms: float) -> None:
         """Make sure that a request sent now expires after its timeout."""
         now_us = self._now_us()
         deadline_us = self._deadline_us(now_us, timeout_ms)
         if deadline_us < self._next_expiry_us:
             self._expire_at(deadline_us, now_us, timeout_ms)
 
-    def _deadline_us(self, asked_at_us: int, timeout_ms: float) -> int:
-        return asked_at_us + self._clock.lasts_us(int(timeout_ms * 1000))
+    def _deadline_us(self, sent_at_us: int, timeout_ms: float) -> int:
+        return sent_at_us + self._clock.to_runtime_us(int(timeout_ms * 1000))
 
-    def _expire_at(self, deadline_us: int, now_us: int, patience_ms: float) -> None:
+    def _expire_at(self, deadline_us: int, now_us: int, timeout_ms: float) -> None:
         if self._expiry_timer is not None:
             self._expiry_timer.cancel()
         self._next_expiry_us = deadline_us
-        self.next_expiry_patience_ms = patience_ms
+        self.next_expiry_timeout_ms = timeout_ms
         self._expiry_timer = self.runtime.set_shared_timer(
             self.node, max(1, deadline_us - now_us), self._expire
         )
@@ -138,12 +138,12 @@ class Port(Named):
     def _expire(self) -> None:
         """Fail the requests that have timed out, and set the timer for the next."""
         self._expiry_timer = None
-        self._next_expiry_us, self.next_expiry_patience_ms = _NEVER_US, _NEVER_MS
+        self._next_expiry_us, self.next_expiry_timeout_ms = _NEVER_US, _NEVER_MS
         now_us = self._now_us()
         requests = self.requests
         deadlines = [
-            (self._deadline_us(asked_at_us, timeout_ms), correlation)
-            for correlation, (_, _, asked_at_us, timeout_ms, _) in requests.items()
+            (self._deadline_us(sent_at_us, timeout_ms), correlation)
+            for correlation, (_, _, sent_at_us, timeout_ms, _) in requests.items()
         ]
         for deadline_us, correlation in sorted(deadlines):
             if deadline_us > now_us:
@@ -158,14 +158,14 @@ class Port(Named):
                     )
                 )
         if requests and not self.node.stopped:
-            next_us, patience_ms = min(
-                (self._deadline_us(asked_at_us, timeout_ms), timeout_ms)
-                for _, _, asked_at_us, timeout_ms, _ in requests.values()
+            next_us, timeout_ms = min(
+                (self._deadline_us(sent_at_us, timeout_ms), timeout_ms)
+                for _, _, sent_at_us, timeout_ms, _ in requests.values()
             )
             if next_us < self._next_expiry_us:
-                self._expire_at(next_us, now_us, patience_ms)
+                self._expire_at(next_us, now_us, timeout_ms)
 
-    def follow_clock(self) -> None:
+    def rescale_timeouts(self) -> None:
         """Let the open requests expire by the machine's clock at its new rate.
 
         The time of sending of each is moved such that the same part of its timeout has passed as
@@ -177,21 +177,21 @@ class Port(Named):
         self._rate_ppm = after_ppm
         now_us = self._now_us()
         for correlation, waiting in list(self.requests.items()):
-            answered, destination, asked_at_us, timeout_ms, cause = waiting
-            asked_at_us = now_us - rescaled(now_us - asked_at_us, before_ppm, after_ppm)
-            self.requests[correlation] = (answered, destination, asked_at_us, timeout_ms, cause)
+            answered, destination, sent_at_us, timeout_ms, cause = waiting
+            sent_at_us = now_us - rescaled(now_us - sent_at_us, before_ppm, after_ppm)
+            self.requests[correlation] = (answered, destination, sent_at_us, timeout_ms, cause)
         if self._next_expiry_us != _NEVER_US:
-            left_us = rescaled(self._next_expiry_us - now_us, before_ppm, after_ppm)
-            self._next_expiry_us = now_us + left_us
+            remaining_us = rescaled(self._next_expiry_us - now_us, before_ppm, after_ppm)
+            self._next_expiry_us = now_us + remaining_us
 
-    def forget(self) -> None:
+    def drop_requests(self) -> None:
         """Drop all open requests of a halted node without an answer."""
         self.requests.clear()
         if self._expiry_timer is not None:
             self._expiry_timer.cancel()
             self._expiry_timer = None
 
-    def lose(self, names: frozenset[str]) -> None:
+    def fail_requests_to(self, names: frozenset[str]) -> None:
         """Fail all open requests to nodes whose connections broke."""
         lost = [c for c, waiting in self.requests.items() if waiting[1] in names]
         for correlation in lost:

@@ -30,11 +30,11 @@ class Waited(NamedTuple):
     waited_ms: float
 
 
-def words_of_wait(waited_ms: float, peers: Sequence[tuple[str, Silence | None]]) -> str:
+def describe_wait(waited_ms: float, peers: Sequence[tuple[str, Silence | None]]) -> str:
     """Return, say, ``waited 4.0 s for broker-2 and broker-3, which were paused``."""
     groups = []
     for silence, members in groupby(peers, key=lambda peer: peer[1]):
         names = [name for name, _ in members]
-        told = " and ".join(filter(None, [", ".join(names[:-1]), names[-1]]))
-        groups.append(told if silence is None else f"{told}, {silence.value[len(names) > 1]}")
+        actors = " and ".join(filter(None, [", ".join(names[:-1]), names[-1]]))
+        groups.append(actors if silence is None else f"{actors}, {silence.value[len(names) > 1]}")
     return f"waited {waited_ms / 1000:.1f} s" + (f" for {', and '.join(groups)}" if groups else "")

@@ -192,7 +192,7 @@ class Resident(Endpoint):
         """Start or stop blocking messages, which are held back, or refused once stopped."""
         raise NotImplementedError
 
-    def follow_clock(self) -> None:
+    def apply_clock(self) -> None:
         """Adjust to the clock of the process after its wall clock or its rate was set."""
         raise NotImplementedError
 
@@ -213,7 +213,7 @@ class Process:
         """Seq of the event that last killed or paused the process, if the run is traced."""
         self.silence = Silence.OFF
         """``OFF`` if that event killed the process, ``PAUSED`` if it paused the process."""
-        self.heard_again_us: int | None = None
+        self.responsive_since_us: int | None = None
         """Runtime's time at which the process started or resumed after that event."""
         self.held: list[Callable[[], object]] = []
         self.clock: Clock = Clock()
@@ -290,7 +290,9 @@ class Surroundings(abc.ABC):
         """Call back after a delay, inside ``node`` unless that is None."""
 
     @abc.abstractmethod
-    def come_later(self, node: Endpoint, delay_us: int, callback: Callable[[], object]) -> Timer:
+    def call_later_by_runtime_clock(
+        self, node: Endpoint, delay_us: int, callback: Callable[[], object]
+    ) -> Timer:
         """Do as ``call_later`` for an event from outside the node's machine, whose clock therefore
         does not measure the delay."""
 
@@ -352,7 +354,7 @@ class Surroundings(abc.ABC):
         """Keep and log an exception that no handler may raise."""
 
     @abc.abstractmethod
-    def outsider_failed(self, what: str, function: object, error: Exception) -> None:
+    def report_user_failure(self, kind: str, function: object, error: Exception) -> None:
         """Handle an exception that a user's observer or filter raised."""
 
     @abc.abstractmethod

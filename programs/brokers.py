@@ -61,7 +61,7 @@ class ProgramGateway(Gateway):
         return program
 
     def _sender(self, client: str, respond: Respond) -> ClientRequest:
-        return ClientRequest(client, client, respond, is_carried_elsewhere=True)
+        return ClientRequest(client, client, respond, has_byte_faults=True)
 
 
 class _Listener(KafkaListener):

@@ -119,7 +119,7 @@ class Program:
         text = f"{self.name} starts: {_name_of(self._main)}"
         runtime.note("note" if is_first else "restart", self.name, text)
         self.process = runtime.process(self.name)
-        self.process.heard_again_us = runtime.now
+        self.process.responsive_since_us = runtime.now
         self.loop = ProgramLoop(self, self.machine)  # type: ignore[abstract]
         self.loop.call_soon(self._begin, self.loop)
         runtime.cause = before
@@ -207,7 +207,7 @@ class Program:
         error.add_note(f"raised in {self.name}, seed {self._seed}, at {now_s:g} virtual s")
         if not self.is_awaited:
             wrapped = error if isinstance(error, Exception) else ProgramError(repr(error))
-            self.runtime.outsider_failed("program", self._main, wrapped)
+            self.runtime.report_user_failure("program", self._main, wrapped)
 
     def failed_aside(self, context: dict[str, Any]) -> None:
         """Handle an error of a callback, or of a task that is not awaited."""
@@ -217,7 +217,7 @@ class Program:
             error.add_note(f"{self.name}: {message}")
             now_s = self.runtime.now / 1e6
             error.add_note(f"raised in {self.name}, seed {self._seed}, at {now_s:g} virtual s")
-            self.runtime.outsider_failed("program", self._main, error)
+            self.runtime.report_user_failure("program", self._main, error)
 
     def exited(self, exit_: SystemExit) -> None:
         """End the program, which has called ``sys.exit``."""

@@ -132,7 +132,7 @@ class Ether:
         self._waiting: list[tuple[tuple[str, str], Callable[[], object]]] = []
         """Functions to call when a link is restored, each with the link."""
         self._numbered = 0
-        self.network.when_mended(self._send_again)
+        self.network.on_heal(self._send_again)
 
     def next_number(self) -> int:
         self._numbered += 1
@@ -145,7 +145,7 @@ class Ether:
         network = self.network
         if network.is_cut(source, target):
             return None
-        delay_us = network.under_way_us(source, target, size + _HEADER_BYTES)
+        delay_us = network.transit_us(source, target, size + _HEADER_BYTES)
         loss = network.loss_on(source, target)
         if loss:
             for _ in range(_RETRIES_MAX):

@@ -281,12 +281,12 @@ class ScenarioRun:
             if arguments["broker"] is None:
                 raise UsageError(f"no broker has the role {fault.broker.text!r} now")
         runtime = self.simulation.runtime
-        before = runtime.doing
-        runtime.doing = " ".join([fault.action, *map(str, arguments.values())])
+        before = runtime.current_step
+        runtime.current_step = " ".join([fault.action, *map(str, arguments.values())])
         try:
             ACTIONS[fault.action].perform(self.simulation, arguments)
         finally:
-            runtime.doing = before
+            runtime.current_step = before
         if fault.action == "delete_topic":
             for workload in self.workloads:
                 if workload.spec.topic == arguments["name"]:

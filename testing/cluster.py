@@ -189,7 +189,7 @@ class Cluster(EmulatedCluster):
         self._make_data_dir()
         runtime = self._make_runtime()
         try:
-            with garbage.looking_rarely():
+            with garbage.raised_thresholds():
                 self._running = self._assemble(runtime)
                 self._start(self._running)
         except BaseException:

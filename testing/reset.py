@@ -234,11 +234,11 @@ class Creations:
 
 def _end_interventions(running: RunningCluster) -> None:
     network, handle = running.runtime.network, NetworkHandle(running)
-    running.in_process(None, network.forget_watchers)
+    running.in_process(None, network.remove_watchers)
     handle.heal()
     handle.release()
-    running.in_process(None, network.forget_link_latencies)
-    running.in_process(None, network.forget_bandwidths)
+    running.in_process(None, network.clear_link_latencies)
+    running.in_process(None, network.clear_bandwidths)
     handle.latency(0)
 
 

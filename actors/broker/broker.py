@@ -339,8 +339,8 @@ class Broker(Node):
         """
         topics = self.dynamic_config.topics
         known = self.metadata_cache.contains_topic
-        patience_ms = 2 * self.config["zookeeper.session.timeout.ms"]
-        await self.waiters.wait(lambda: all(map(known, topics)), patience_ms)
+        timeout_ms = 2 * self.config["zookeeper.session.timeout.ms"]
+        await self.waiters.wait(lambda: all(map(known, topics)), timeout_ms)
         self.spec.listener.serve()
 
     def _mark_disk_as_mine(self) -> None:
@@ -388,8 +388,8 @@ class Broker(Node):
         the time would hit the moment when the znode is gone but no controller has noticed.
         """
         delay_ms = self.spec.restart_delay_ms
-        patience_ms = 2 * self.config["zookeeper.session.timeout.ms"] + delay_ms
-        deadline_ms = self.now_ms() + patience_ms
+        timeout_ms = 2 * self.config["zookeeper.session.timeout.ms"] + delay_ms
+        deadline_ms = self.now_ms() + timeout_ms
         while True:
             try:
                 await step()

@@ -228,8 +228,8 @@ class SimulatedProducer(SimulatedClient):
     def _deadline_ms(self, queue: PartitionQueue, batch: ProducerBatch) -> float:
         """Return the time at which a waiting batch is given up."""
         settings = self.settings
-        patience_ms = settings.delivery_timeout_ms if queue.is_known else settings.max_block_ms
-        return batch.created_at_ms + patience_ms
+        timeout_ms = settings.delivery_timeout_ms if queue.is_known else settings.max_block_ms
+        return batch.created_at_ms + timeout_ms
 
     def _expire_later(self, queue: PartitionQueue, batch: ProducerBatch) -> None:
         """Set a timer that gives up the first batch, as no answer will trigger that."""

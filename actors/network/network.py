@@ -2,7 +2,8 @@
 
 Delay, loss, partitions, holding back, injected answers, observing and tracing all happen here.
 Messages over a link keep their order, as over a TCP connection. Messages between nodes of the same
-process have no delay and no loss. With no rule in force, a message costs one check of ``_plain``.
+process have no delay and no loss. With no rule in force, a message costs one check of
+``_is_plain``.
 """
 
 from __future__ import annotations
@@ -24,13 +25,13 @@ from .rules import NetworkRules
 from .sizes import message_bytes
 
 Filter = Callable[[Delivery], bool]
-_PARTS_OF_A_WAIT = 10
+_SLOW_LINK_DIVISOR = 10
 """Divisor of a wait: a link that takes less than this part of the wait did not cause it."""
 Interceptor = Callable[[Delivery], bool]
 """Called with a message before its target gets it; returns True to handle the message itself."""
 
 
-class Attempt(NamedTuple):
+class ConnectionAttempt(NamedTuple):
     """A request to a process that is not running, while a cut link prevents its refusal."""
 
     sender: Endpoint
@@ -38,7 +39,7 @@ class Attempt(NamedTuple):
     message: Any
     correlation: int
 
-    def is_wanted(self) -> bool:
+    def is_pending(self) -> bool:
         """Return whether the requester still waits for an answer."""
         return self.sender.is_waiting_for(self.correlation)
 
@@ -47,16 +48,16 @@ def _no_delay(_rng: random.Random) -> int:
     return 0
 
 
-def _is_paced_elsewhere(delivery: Delivery) -> bool:
+def _has_byte_delays(delivery: Delivery) -> bool:
     """Return whether a message crosses a TCP connection on which the bytes are delayed instead."""
-    asker = delivery.target if delivery.is_reply else delivery.sender
-    return asker.is_paced_elsewhere
+    requester = delivery.target if delivery.is_reply else delivery.sender
+    return requester.has_byte_delays
 
 
-def _is_carried_elsewhere(delivery: Delivery) -> bool:
+def _has_byte_faults(delivery: Delivery) -> bool:
     """Return whether cuts and losses, too, apply to the bytes of the message's connection."""
-    asker = delivery.target if delivery.is_reply else delivery.sender
-    return asker.is_carried_elsewhere
+    requester = delivery.target if delivery.is_reply else delivery.sender
+    return requester.has_byte_faults
 
 
 class Network:
@@ -64,14 +65,15 @@ class Network:
 
     def __init__(self, runtime: Surroundings) -> None:
         self._runtime = runtime
-        self.latency_us: int = 0  # delay of every link while ``_plain``
-        self._plain = True  # constant latency and no rule
-        self._ruled = False  # some rule beside the model of all links
+        self.latency_us: int = 0  # delay of every link while ``_is_plain``
+        self._is_plain = True  # constant latency and no rule
+        self._has_rules = False  # some rule beside the model of all links
         self._model: LatencyModel | None = None
         self._draw_us: Callable[[random.Random], int] = _no_delay
         self._link_models: dict[tuple[str, str], LatencyModel] = {}
         self._cut: dict[tuple[str, str], int | None] = {}  # link -> event that cut it
-        self._mended: dict[tuple[str, str], tuple[int | None, int]] = {}  # link -> event, end
+        # link -> event that cut it, time at which it was restored
+        self._restored_cuts: dict[tuple[str, str], tuple[int | None, int]] = {}
         self._loss = 0.0
         self._losses = PastRules()
         self._delays = PastRules()
@@ -83,7 +85,7 @@ class Network:
         self._sending_until_us: dict[tuple[str, str], float] = {}  # of links with a bandwidth
         self._links: dict[tuple[str, str], Link] = {}  # by (source, target) machine
         # A message sent under new rules must not overtake messages under way under old ones.
-        self._free_at_least = 0
+        self._free_at_min_us = 0
         self._hold_filters: list[Filter] = []
         self._hold_causes: list[int | None] = []  # the event that began each filter
         self._interceptors: list[Interceptor] = []
@@ -92,11 +94,11 @@ class Network:
         # Messages sent over links that are now cut: TCP keeps and retransmits them.
         self._stalled: dict[tuple[str, str], list[Delivery]] = {}
         # Attempts to reach a process that had ended, over links that are now cut.
-        self._attempts: dict[tuple[str, str], list[Attempt]] = {}
+        self._attempts: dict[tuple[str, str], list[ConnectionAttempt]] = {}
         # Nodes that do not know yet that a process has ended, as the link from it was cut then.
-        self._goodbyes: dict[tuple[str, str], list[tuple[Resident, frozenset[str]]]] = {}
+        self._pending_disconnects: dict[tuple[str, str], list[tuple[Resident, frozenset[str]]]] = {}
         self._held: list[tuple[Delivery, int, Filter]] = []
-        self._when_mended: list[Callable[[], object]] = []
+        self._heal_listeners: list[Callable[[], object]] = []
         self._numbered = 0  # messages with a number; also the number of the last one
 
     @property
@@ -117,7 +119,7 @@ class Network:
         self._held.clear()
         self._stalled.clear()
         self._attempts.clear()
-        self._goodbyes.clear()
+        self._pending_disconnects.clear()
         self._interceptors.clear()
         self._observers.clear()
 
@@ -129,13 +131,13 @@ class Network:
         for node in list(self.nodes.values()):
             link = (machine, node.machine)
             if link in self._cut:
-                self._goodbyes.setdefault(link, []).append((node, names))
+                self._pending_disconnects.setdefault(link, []).append((node, names))
             elif node.machine != machine:
                 self._break_connections(node, machine, names)
 
     def _break_connections(self, node: Resident, machine: str, names: frozenset[str]) -> None:
         lost = functools.partial(node.peer_lost, machine, names)
-        self._runtime.come_later(node, self.latency_us, lost)
+        self._runtime.call_later_by_runtime_clock(node, self.latency_us, lost)
 
     # -- sending -------------------------------------------------------------------------------
 
@@ -182,11 +184,11 @@ class Network:
         delivery = self._deliver_to(node, node, message, 0, False, letter)
         if self._runtime.recorder is not None:
             delivery = delivery.following(self._trace(delivery, "send"))
-        holder = self._holder(delivery) if self._hold_filters else None
-        if holder is not None:
+        holding_filter = self._holding_filter(delivery) if self._hold_filters else None
+        if holding_filter is not None:
             self._trace(delivery, "hold")
-            self._held.append((delivery, 0, holder))
-        return delivery, holder is not None
+            self._held.append((delivery, 0, holding_filter))
+        return delivery, holding_filter is not None
 
     def withdraw(self, delivery: Delivery, why: str) -> None:
         """Record that a message that was sent will not be delivered."""
@@ -204,12 +206,12 @@ class Network:
         source, target = delivery.sender.machine, delivery.target.machine
         if source == target:
             runtime.enqueue(delivery, 0)
-        elif self._plain:
-            is_delayed = self.latency_us and not _is_paced_elsewhere(delivery)
+        elif self._is_plain:
+            is_delayed = self.latency_us and not _has_byte_delays(delivery)
             runtime.enqueue(delivery, self.latency_us if is_delayed else 0)
-        elif _is_paced_elsewhere(delivery):
+        elif _has_byte_delays(delivery):
             self._transmit_by_rules(delivery)
-        elif not self._ruled:
+        elif not self._has_rules:
             # The latency model of all links is the only rule.
             link = self._link(source, target)
             link.free_at_us = runtime.enqueue_not_before(
@@ -222,50 +224,50 @@ class Network:
         source, target = delivery.sender.machine, delivery.target.machine
         runtime = self._runtime
         link = (source, target)
-        is_carried = _is_carried_elsewhere(delivery)
-        if self._cut and link in self._cut and not is_carried:
+        is_exempt = _has_byte_faults(delivery)
+        if self._cut and link in self._cut and not is_exempt:
             self._trace(delivery, "hold", "partitioned")
             self._stalled.setdefault(link, []).append(delivery)
             return
-        if (self._loss or self._link_loss) and not is_carried:
+        if (self._loss or self._link_loss) and not is_exempt:
             loss = self._link_loss.get(link, self._loss)
             if loss and runtime.rng.random() < loss:
                 self._drop(delivery, "lost")
                 return
         now = arrival = runtime.now_us()
-        if not _is_paced_elsewhere(delivery):
-            arrival += self._drawn_us(link)
+        if not _has_byte_delays(delivery):
+            arrival += self._draw_latency_us(link)
             if self._bandwidth or self._link_bandwidth:
-                arrival += self._sent_after_us(link, message_bytes(delivery.message), now)
+                arrival += self._occupy_bandwidth_us(link, message_bytes(delivery.message), now)
             used = self._link(source, target)
             arrival = used.free_at_us = max(arrival, used.free_at_us)
-        holder = self._holder(delivery) if self._hold_filters else None
-        if holder is not None:
+        holding_filter = self._holding_filter(delivery) if self._hold_filters else None
+        if holding_filter is not None:
             self._trace(delivery, "hold")
-            self._held.append((delivery, arrival - now, holder))
+            self._held.append((delivery, arrival - now, holding_filter))
             return
         runtime.enqueue(delivery, arrival - now)
 
-    def under_way_us(self, source: str, target: str, size: int) -> int:
+    def transit_us(self, source: str, target: str, size: int) -> int:
         """Return the microseconds that ``size`` bytes take between two machines if sent now.
 
         For connections whose bytes are delayed before they become messages; the caller keeps their
         order. Cuts, losses and holding back apply to the messages.
         """
         link = (source, target)
-        delay_us = self._drawn_us(link)
+        delay_us = self._draw_latency_us(link)
         if self._bandwidth or self._link_bandwidth:
-            delay_us += self._sent_after_us(link, size, self._runtime.now_us())
+            delay_us += self._occupy_bandwidth_us(link, size, self._runtime.now_us())
         return delay_us
 
-    def _drawn_us(self, link: tuple[str, str]) -> int:
+    def _draw_latency_us(self, link: tuple[str, str]) -> int:
         """Draw the latency of one message over a link."""
         model = self._model
         if self._link_models:
             model = self._link_models.get(link, model)
         return self.latency_us if model is None else model.draw_us(self._runtime.rng)
 
-    def _sent_after_us(self, link: tuple[str, str], size: int, now_us: int) -> int:
+    def _occupy_bandwidth_us(self, link: tuple[str, str], size: int, now_us: int) -> int:
         """Occupy a link's bandwidth with ``size`` more bytes; returns the microseconds until they
         are sent, 0 without a limit."""
         rate = self._link_bandwidth.get(link, self._bandwidth)
@@ -279,7 +281,7 @@ class Network:
     def _link(self, source: str, target: str) -> Link:
         link = self._links.get((source, target))
         if link is None:
-            link = self._links[source, target] = Link(self._free_at_least)
+            link = self._links[source, target] = Link(self._free_at_min_us)
         return link
 
     def work(self, machine: str, kind: str, amount: int) -> None:
@@ -296,9 +298,9 @@ class Network:
             if link in self._cut:
                 self._trace_refusal(sender, destination, message, "partitioned")
                 if correlation:
-                    waiting = [one for one in self._attempts.get(link, ()) if one.is_wanted()]
-                    attempt = Attempt(sender, destination, message, correlation)
-                    self._attempts[link] = [*waiting, attempt]
+                    pending = [each for each in self._attempts.get(link, ()) if each.is_pending()]
+                    attempt = ConnectionAttempt(sender, destination, message, correlation)
+                    self._attempts[link] = [*pending, attempt]
                 return
         self._trace_refusal(sender, destination, message, "not running")
         if correlation:
@@ -351,7 +353,7 @@ class Network:
         if target.blocked:
             if not target.stopped:
                 node = cast(Resident, target)  # a requester over TCP is never blocked
-                node.process.held.append(lambda: self._arrive_late(delivery))
+                node.process.held.append(lambda: self._arrive_after_resume(delivery))
                 return
             refused_by = self._trace(delivery, "drop", "stopped")
             if delivery.correlation and not delivery.is_reply and not delivery.sender.stopped:
@@ -376,7 +378,7 @@ class Network:
             )
             delivery = delivery.following(runtime.cause)
         if self._observers:
-            self._show(delivery)
+            self._call_observers(delivery)
         if self._interceptors:
             for interceptor in list(self._interceptors):
                 if interceptor(delivery):
@@ -388,44 +390,44 @@ class Network:
             runtime.report_failure(target, error)
         runtime.cause = None
 
-    def _arrive_late(self, delivery: Delivery) -> None:
+    def _arrive_after_resume(self, delivery: Delivery) -> None:
         """Pass on a delivery that arrived while the process of its target was paused."""
         self._trace(delivery, "release", "resumed")
         self.arrive(delivery)
 
     # -- functions of the cluster's user -------------------------------------------------------
 
-    def _show(self, delivery: Delivery) -> None:
+    def _call_observers(self, delivery: Delivery) -> None:
         for observer in tuple(self._observers):
             try:
                 observer(delivery)
             except Exception as error:
                 if self.stop_observing(observer):  # True in one of the threads where it raised
-                    self._runtime.outsider_failed("observer", observer, error)
+                    self._runtime.report_user_failure("observer", observer, error)
 
-    def _holder(self, delivery: Delivery) -> Filter | None:
+    def _holding_filter(self, delivery: Delivery) -> Filter | None:
         """Return the filter that holds a message back; None if there is none."""
-        for wants in tuple(self._hold_filters):
+        for matches in tuple(self._hold_filters):
             try:
-                if wants(delivery):
-                    return wants
+                if matches(delivery):
+                    return matches
             except Exception as error:
-                if self.stop_holding(wants):
-                    self._runtime.outsider_failed("filter of hold", wants, error)
+                if self.stop_holding(matches):
+                    self._runtime.report_user_failure("filter of hold", matches, error)
         return None
 
     # -- rules ---------------------------------------------------------------------------------
 
     def _update_plain(self) -> None:
-        was_plain = self._plain
+        was_plain = self._is_plain
         has_rules = bool(
             self._cut or self._loss or self._link_loss or self._hold_filters or self._link_models
             or self._bandwidth or self._link_bandwidth
         )  # fmt: skip
         varies = self._model is not None and self._model.constant_us is None
-        self._plain = not (has_rules or varies or self._still_under_way())
-        self._ruled = has_rules or self._model is None
-        if was_plain and not self._plain:
+        self._is_plain = not (has_rules or varies or self._still_under_way())
+        self._has_rules = has_rules or self._model is None
+        if was_plain and not self._is_plain:
             self._links.clear()
         self._rules_changed()
 
@@ -436,7 +438,7 @@ class Network:
         """Return whether messages sent under earlier rules could be overtaken without rules."""
         now = self._runtime.now_us()
         soonest = now + self.latency_us
-        return self._free_at_least > soonest or any(
+        return self._free_at_min_us > soonest or any(
             link.free_at_us > soonest for link in self._links.values()
         )
 
@@ -444,7 +446,7 @@ class Network:
         self, model: LatencyModel, source: str | None = None, target: str | None = None
     ) -> None:
         """Set the latency of all links, or of one link in one direction."""
-        self._free_at_least = max(self._free_at_least, self._runtime.now_us() + self.latency_us)
+        self._free_at_min_us = max(self._free_at_min_us, self._runtime.now_us() + self.latency_us)
         if source is None or target is None:
             self._model = model
             self.latency_us = model.constant_us if model.constant_us is not None else 0
@@ -456,7 +458,7 @@ class Network:
         self._delays.begin(place, runtime.cause, model.typical_us, runtime.now_us())
         self._update_plain()
 
-    def forget_link_latencies(self) -> None:
+    def clear_link_latencies(self) -> None:
         """Remove the latency models of single links, so that all have the same again."""
         self._link_models.clear()
         self._delays.end_links(self._runtime.now_us())
@@ -474,7 +476,7 @@ class Network:
             self._link_bandwidth_by[source, target] = self._runtime.cause
         self._update_plain()
 
-    def forget_bandwidths(self) -> None:
+    def clear_bandwidths(self) -> None:
         """Remove every limit of bandwidth."""
         self._bandwidth = 0.0
         self._link_bandwidth.clear()
@@ -504,7 +506,7 @@ class Network:
         self._cut[source, target] = self._runtime.cause
         self._update_plain()
 
-    def cut_by(self, one: str, other: str, since_us: int) -> int | None:
+    def cut_event(self, one: str, other: str, since_us: int) -> int | None:
         """Return the seq of the event that cut the link between two machines, in either direction,
         if the cut is still in force or was mended after ``since_us``."""
         for link in ((one, other), (other, one)):
@@ -512,30 +514,30 @@ class Network:
             if seq is not None:
                 return seq
         for link in ((one, other), (other, one)):
-            seq, mended_us = self._mended.get(link, (None, 0))
-            if seq is not None and mended_us > since_us:
+            seq, restored_us = self._restored_cuts.get(link, (None, 0))
+            if seq is not None and restored_us > since_us:
                 return seq
         return None
 
-    def hindered_by(self, one: str, other: str, since_us: int) -> tuple[int, Silence] | None:
+    def disturbance_event(self, one: str, other: str, since_us: int) -> tuple[int, Silence] | None:
         """Return the seq of the event because of which messages between two machines were held
         back, lost or delayed since a time, and the kind of silence."""
         for delivery, _, rule in self._held:
             if {delivery.sender.machine, delivery.target.machine} == {one, other}:
-                for wants, seq in zip(self._hold_filters, self._hold_causes, strict=True):
-                    if wants is rule and seq is not None:
+                for matches, seq in zip(self._hold_filters, self._hold_causes, strict=True):
+                    if matches is rule and seq is not None:
                         return seq, Silence.HELD
-        seq = self._losses.of(one, other, since_us, lambda probability: probability > 0)
+        seq = self._losses.find_event(one, other, since_us, lambda probability: probability > 0)
         if seq is not None:
             return seq, Silence.LOST
         now_us = self._runtime.now_us()
-        slow_us = (now_us - since_us) / _PARTS_OF_A_WAIT
+        slow_us = (now_us - since_us) / _SLOW_LINK_DIVISOR
         for link in ((one, other), (other, one)):
             seq = self._link_bandwidth_by.get(link, self._bandwidth_by)
             busy_until_us = min(self._sending_until_us.get(link, 0.0), now_us)
             if seq is not None and busy_until_us - since_us > slow_us:
                 return seq, Silence.NARROW
-        seq = self._delays.of(one, other, since_us, lambda delay_us: delay_us > slow_us)
+        seq = self._delays.find_event(one, other, since_us, lambda delay_us: delay_us > slow_us)
         return None if seq is None else (seq, Silence.SLOW)
 
     def is_cut(self, source: str, target: str) -> bool:
@@ -550,30 +552,30 @@ class Network:
         """Return the probability that a message over a link is lost."""
         return self._link_loss.get((source, target), self._loss)
 
-    def when_mended(self, action: Callable[[], object]) -> None:
+    def on_heal(self, action: Callable[[], object]) -> None:
         """Call a function at every ``heal``, for connections whose bytes wait for a link."""
-        self._when_mended.append(action)
+        self._heal_listeners.append(action)
 
     def describe(self) -> str:
         """Describe the rules in force."""
-        told = [f"{source} to {target} cut" for source, target in self._cut]
+        rules = [f"{source} to {target} cut" for source, target in self._cut]
         if self._loss:
-            told.append(f"loses {self._loss:.0%} of all messages")
-        told += [f"loses {loss:.0%} from {a} to {b}" for (a, b), loss in self._link_loss.items()]
+            rules.append(f"loses {self._loss:.0%} of all messages")
+        rules += [f"loses {loss:.0%} from {a} to {b}" for (a, b), loss in self._link_loss.items()]
         if self._held:
-            told.append(f"{len(self._held)} messages held back")
-        return ", ".join(told) or "no faults"
+            rules.append(f"{len(self._held)} messages held back")
+        return ", ".join(rules) or "no faults"
 
     def heal(self) -> None:
         """Remove every cut and every loss."""
         now_us = self._runtime.now_us()
-        self._mended.update((link, (seq, now_us)) for link, seq in self._cut.items())
+        self._restored_cuts.update((link, (seq, now_us)) for link, seq in self._cut.items())
         self._cut.clear()
         self._loss = 0.0
         self._link_loss.clear()
         self._losses.end_all(now_us)
-        self._send_again()
-        for action in self._when_mended:
+        self._resend_stalled()
+        for action in self._heal_listeners:
             action()
         self._update_plain()
 
@@ -582,87 +584,87 @@ class Network:
         now_us = self._runtime.now_us()
         for link in links:
             if link in self._cut:
-                self._mended[link] = (self._cut.pop(link), now_us)
+                self._restored_cuts[link] = (self._cut.pop(link), now_us)
             self._link_loss.pop(link, None)
             self._losses.end(link, now_us)
             self._link_models.pop(link, None)
             self._delays.end(link, now_us)
             self._link_bandwidth.pop(link, None)
             self._link_bandwidth_by.pop(link, None)
-        self._free_at_least = max(self._free_at_least, now_us + self.latency_us)
-        self._send_again()
+        self._free_at_min_us = max(self._free_at_min_us, now_us + self.latency_us)
+        self._resend_stalled()
         self._update_plain()
 
-    def _send_again(self) -> None:
+    def _resend_stalled(self) -> None:
         """Send the messages that stalled on links that are mended now, in order; likewise break
         connections to ended processes, and repeat attempts to connect."""
         for link in [link for link in self._stalled if link not in self._cut]:
             for delivery in self._stalled.pop(link):
-                asker = delivery.target if delivery.is_reply else delivery.sender
-                if delivery.correlation and not asker.is_waiting_for(delivery.correlation):
+                requester = delivery.target if delivery.is_reply else delivery.sender
+                if delivery.correlation and not requester.is_waiting_for(delivery.correlation):
                     self._drop(delivery, "given up")
                 else:
                     self._trace(delivery, "release")
                     self._transmit_by_rules(delivery)
-        for link in [link for link in self._goodbyes if link not in self._cut]:
+        for link in [link for link in self._pending_disconnects if link not in self._cut]:
             machine, _ = link
             is_back = any(node.machine == machine for node in self.nodes.values())
-            for node, names in self._goodbyes.pop(link):
+            for node, names in self._pending_disconnects.pop(link):
                 if not is_back and self.nodes.get(node.name) is node:
                     self._break_connections(node, machine, names)
         for link in [link for link in self._attempts if link not in self._cut]:
             for attempt in self._attempts.pop(link):
-                if attempt.is_wanted():
+                if attempt.is_pending():
                     self.send(*attempt)
 
     def power_lost(self, machine: str) -> None:
         """Drop what a machine without power had yet to send over its cut links."""
-        for link in [link for link in self._goodbyes if link[0] == machine]:
-            del self._goodbyes[link]
+        for link in [link for link in self._pending_disconnects if link[0] == machine]:
+            del self._pending_disconnects[link]
         for link in [link for link in self._stalled if link[0] == machine]:
             for delivery in self._stalled.pop(link):
                 self._drop(delivery, "lost")
 
     # -- holding back --------------------------------------------------------------------------
 
-    def hold(self, wants: Filter) -> None:
+    def hold(self, matches: Filter) -> None:
         """Hold back messages that match a filter, until ``release``."""
-        self._hold_filters.append(wants)
+        self._hold_filters.append(matches)
         self._hold_causes.append(self._runtime.cause)
         self._update_plain()
 
-    def release(self, wants: Filter | None = None) -> int:
+    def release(self, matches: Filter | None = None) -> int:
         """Deliver the held messages in order and stop holding; returns their number.
 
-        With ``wants`` only held messages that match it are delivered, and all filters stay.
+        With ``matches`` only held messages that match it are delivered, and all filters stay.
         """
-        if wants is None:
+        if matches is None:
             self._hold_filters.clear()
             self._hold_causes.clear()
-        freed = self._take_held(wants)
-        self._let_go(freed)
-        return len(freed)
+        released = self._take_held(matches)
+        self._deliver_released(released)
+        return len(released)
 
-    def held_by(self, wants: Filter) -> list[Delivery]:
+    def held_by(self, matches: Filter) -> list[Delivery]:
         """Return the messages that a filter of ``hold`` holds back, the oldest first."""
-        return [delivery for delivery, _, holder in self._held if holder is wants]
+        return [delivery for delivery, _, holding_filter in self._held if holding_filter is matches]
 
-    def release_held_by(self, wants: Filter, count: int | None = None) -> int:
+    def release_held_by(self, matches: Filter, count: int | None = None) -> int:
         """Deliver the oldest messages that a filter holds back, all without ``count``; returns
         their number. The filter stays."""
-        freed: list[tuple[Delivery, int, Filter]] = []
+        released: list[tuple[Delivery, int, Filter]] = []
         kept: list[tuple[Delivery, int, Filter]] = []
         for entry in self._held:
-            is_due = entry[2] is wants and (count is None or len(freed) < count)
-            (freed if is_due else kept).append(entry)
+            is_due = entry[2] is matches and (count is None or len(released) < count)
+            (released if is_due else kept).append(entry)
         self._held = kept
-        self._let_go(freed)
-        return len(freed)
+        self._deliver_released(released)
+        return len(released)
 
-    def _let_go(self, freed: list[tuple[Delivery, int, Filter]]) -> None:
+    def _deliver_released(self, released: list[tuple[Delivery, int, Filter]]) -> None:
         """Deliver messages that were held back, in order on each link."""
         now = self._runtime.now_us()
-        for delivery, delay_us, _ in freed:
+        for delivery, delay_us, _ in released:
             self._trace(delivery, "release")
             if delivery.sender is delivery.target:
                 self._runtime.call_later(delivery.target, 0, delivery.context.arrive)
@@ -672,26 +674,28 @@ class Network:
             self._runtime.enqueue(delivery, link.free_at_us - now)
         self._update_plain()
 
-    def lose_held(self, wants: Filter) -> int:
-        """Drop the held messages that match ``wants``; returns their number."""
-        freed = self._take_held(wants)
-        for delivery, _, _ in freed:
+    def lose_held(self, matches: Filter) -> int:
+        """Drop the held messages that match ``matches``; returns their number."""
+        released = self._take_held(matches)
+        for delivery, _, _ in released:
             self._drop(delivery, "lost")
-        return len(freed)
+        return len(released)
 
-    def stop_holding(self, wants: Filter) -> bool:
+    def stop_holding(self, matches: Filter) -> bool:
         """Remove a filter; messages it holds back stay held. False if it was removed before."""
         try:
-            index = self._hold_filters.index(wants)
+            index = self._hold_filters.index(matches)
         except ValueError:
             return False
         del self._hold_filters[index], self._hold_causes[index]
         self._update_plain()
         return True
 
-    def _take_held(self, wants: Filter | None) -> list[tuple[Delivery, int, Filter]]:
-        taken = [entry for entry in self._held if wants is None or wants(entry[0])]
-        self._held = [entry for entry in self._held if wants is not None and not wants(entry[0])]
+    def _take_held(self, matches: Filter | None) -> list[tuple[Delivery, int, Filter]]:
+        taken = [entry for entry in self._held if matches is None or matches(entry[0])]
+        self._held = [
+            entry for entry in self._held if matches is not None and not matches(entry[0])
+        ]
         return taken
 
     @property
@@ -746,7 +750,7 @@ class Network:
         """The interceptors that are installed."""
         return tuple(self._interceptors)
 
-    def forget_watchers(self) -> None:
+    def remove_watchers(self) -> None:
         """Remove all observers and interceptors."""
         self._observers.clear()
         self._interceptors.clear()

@@ -48,7 +48,7 @@ class PastRules:
         for place in self._by_place:
             self.end(place, now_us)
 
-    def of(
+    def find_event(
         self, one: str, other: str, since_us: int, is_bad: Callable[[float], object]
     ) -> int | None:
         """Return the seq of the event that began a bad rule between two machines, in either

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ...protocol.data import FetchResponse, ProduceRequest
 
-_BESIDE_RECORDS = 100
+_OVERHEAD_BYTES = 100
 
 
 def record_bytes(message: object) -> int:
@@ -18,4 +18,4 @@ def record_bytes(message: object) -> int:
 
 def message_bytes(message: object) -> int:
     """Return the assumed size in bytes of a message on a link."""
-    return _BESIDE_RECORDS + record_bytes(message)
+    return _OVERHEAD_BYTES + record_bytes(message)

@@ -18,11 +18,11 @@ _THRESHOLD = 50_000
 """Allocations between two collections while events run."""
 _THRESHOLD_RECORDED = 1_000_000
 """Allocations between two collections while a recorder holds messages."""
-_SHARE = 100
+_INTERVAL_FACTOR = 100
 """Minimum interval between full collections, as a multiple of the time that one takes."""
-_PAUSE_S = 10.0
+_INTERVAL_MIN_S = 10.0
 """Minimum interval between full collections and before the first, in seconds."""
-_OBJECT_S = 1e-6
+_COLLECTION_PER_OBJECT_S = 1e-6
 """Estimated time of a full collection per object set aside, in seconds."""
 
 
@@ -31,67 +31,70 @@ class _Garbage:
 
     def __init__(self) -> None:
         self._has_frozen = False
-        self._is_refused = False  # the program that uses the cluster controls the collector itself
+        self._is_disabled = False  # the program that uses the cluster controls the collector itself
         self._due_s = 0.0
-        self._looked_s = 0.0
-        self._rarely = 0  # number of active blocks of ``looking_rarely``
-        self._before_rarely = (0, 0, 0)
+        self._collected_at_s = 0.0
+        self._active_blocks = 0  # number of active blocks of ``raised_thresholds``
+        self._outer_thresholds = (0, 0, 0)
         self._lock = threading.Lock()
 
     @contextmanager
-    def looking_rarely(self) -> Iterator[None]:
+    def raised_thresholds(self) -> Iterator[None]:
         """Raise the thresholds within a block: the start of a cluster, or a run of a batch from
         start to verdict. Objects created there live to its end, so they are no garbage."""
         with self._lock:
-            self._rarely += 1
-            if self._rarely == 1:
-                self._before_rarely = self.look_rarely(is_recorded=False)
+            self._active_blocks += 1
+            if self._active_blocks == 1:
+                self._outer_thresholds = self.raise_thresholds(is_recorded=False)
         try:
             yield
         finally:
             with self._lock:
-                self._rarely -= 1
-                if not self._rarely:
-                    gc.set_threshold(*self._before_rarely)
+                self._active_blocks -= 1
+                if not self._active_blocks:
+                    gc.set_threshold(*self._outer_thresholds)
 
-    def look_rarely(self, *, is_recorded: bool) -> tuple[int, int, int]:
+    def raise_thresholds(self, *, is_recorded: bool) -> tuple[int, int, int]:
         """Raise the thresholds for a part of a run; returns the previous ones.
 
         A large cluster consists of millions of small long-lived objects, which the collector
         traverses again and again with Python's default thresholds.
         """
         before = gc.get_threshold()
-        least = _THRESHOLD_RECORDED if is_recorded else _THRESHOLD
-        gc.set_threshold(before[0] and max(before[0], least), *before[1:])
+        minimum = _THRESHOLD_RECORDED if is_recorded else _THRESHOLD
+        gc.set_threshold(before[0] and max(before[0], minimum), *before[1:])
         return before
 
-    def set_aside(self) -> None:
+    def freeze(self) -> None:
         """Set aside all objects that exist now; run a full collection first if one is due."""
         now_s = time.perf_counter()
         if not self._has_frozen:
-            self._is_refused = self._is_refused or not gc.isenabled() or gc.get_freeze_count() > 0
-            if self._is_refused:
+            self._is_disabled = self._is_disabled or not gc.isenabled() or gc.get_freeze_count() > 0
+            if self._is_disabled:
                 return
             self._has_frozen = True
-            self._looked_s = now_s
-            self._due_s = now_s + _PAUSE_S
-        elif now_s > self._due_s and not self._put_off(now_s):
+            self._collected_at_s = now_s
+            self._due_s = now_s + _INTERVAL_MIN_S
+        elif now_s > self._due_s and not self._postpone(now_s):
             gc.unfreeze()
             gc.collect()
             took_s = time.perf_counter() - now_s
-            self._looked_s = now_s
-            self._due_s = now_s + max(_PAUSE_S, took_s * _SHARE)
+            self._collected_at_s = now_s
+            self._due_s = now_s + max(_INTERVAL_MIN_S, took_s * _INTERVAL_FACTOR)
         gc.freeze()
 
-    def _put_off(self, now_s: float) -> bool:
+    def _postpone(self, now_s: float) -> bool:
         """Postpone a full collection that would take more than its share of the time; returns False
         if it would not."""
-        due_s = self._looked_s + gc.get_freeze_count() * _OBJECT_S * _SHARE
+        due_s = (
+            self._collected_at_s
+            + gc.get_freeze_count() * _COLLECTION_PER_OBJECT_S * _INTERVAL_FACTOR
+        )
         if now_s < due_s:
             self._due_s = due_s
         return now_s < due_s
 
-    def take_back(self) -> None:
+    def unfreeze(self) -> None:
         """Return all objects that were set aside to the collector."""
         if self._has_frozen:
             self._has_frozen = False

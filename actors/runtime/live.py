@@ -21,11 +21,11 @@ from .virtual_timer import name_of
 
 T = TypeVar("T")
 
-_BEAT_S = 0.05
+_HEARTBEAT_S = 0.05
 """Interval of the loop's heartbeat, which shows that the loop runs."""
 _STALL_NS = 250_000_000
 """Maximum time by which the clock advances between two heartbeats."""
-_END_S = 1
+_TASK_END_TIMEOUT_S = 1
 """Time that running tasks have to end when the loop is stopped."""
 _DRAIN_LIMIT = 512
 """Maximum number of deliveries handled before the loop polls its sockets again."""
@@ -61,7 +61,7 @@ class LoopThread:
         """End running tasks, as connections being established would leave their sockets open."""
         tasks = asyncio.all_tasks() - {asyncio.current_task()}
         if tasks:
-            _, late = await asyncio.wait(tasks, timeout=_END_S)
+            _, late = await asyncio.wait(tasks, timeout=_TASK_END_TIMEOUT_S)
             for task in late:
                 task.cancel()
             await asyncio.sleep(0)
@@ -119,12 +119,12 @@ class LiveTimer:
         "_waiting",
         "callback",
         "cause",
-        "comes_from_elsewhere",
         "due_us",
         "handle",
         "node",
         "serves_many",
         "stalled_ns",
+        "uses_runtime_clock",
     )
 
     def __init__(
@@ -146,8 +146,8 @@ class LiveTimer:
         self.serves_many: bool = False
         """True if each entry that the timer serves is recorded as an event of its own; the firing
         is then recorded only if no entry is due."""
-        self.comes_from_elsewhere: bool = False
-        """True if the delay is not measured by the clock of the node's machine."""
+        self.uses_runtime_clock: bool = False
+        """True if the runtime's clock measures the delay, not the clock of the node's machine."""
         self.callback: Callable[[], object] | None = callback
         self.handle: asyncio.Handle | None = None
 
@@ -173,7 +173,7 @@ class LiveRuntime(LoopRuntime):
         self._started_ns = time.monotonic_ns()
         self._stalled_ns = 0
         """Total time that the clock has left out."""
-        self._latest_ns = _STALL_NS
+        self._clock_limit_ns = _STALL_NS
         """Time beyond which the clock does not advance until the next heartbeat."""
         self._epoch_ns = time.time_ns()
         self.thread: LoopThread = LoopThread("fakekafka")
@@ -184,32 +184,32 @@ class LiveRuntime(LoopRuntime):
         self._draining = False
         self._stopped = False
         super().__init__(seed)
-        self.loop.call_soon_threadsafe(self._beat)
+        self.loop.call_soon_threadsafe(self._heartbeat)
 
     @property
     def is_own_thread(self) -> bool:
         """True on the thread that runs the nodes, which must not wait for them."""
         return self.thread.is_current
 
-    def _beat(self) -> None:
+    def _heartbeat(self) -> None:
         """Let the clock advance, leaving out a stall since the last heartbeat."""
         now_ns = time.monotonic_ns() - self._started_ns - self._stalled_ns
-        if now_ns > self._latest_ns:
-            self._stalled_ns += now_ns - self._latest_ns
-            now_ns = self._latest_ns
-        self._latest_ns = now_ns + _STALL_NS
-        self.loop.call_later(_BEAT_S, self._beat)
+        if now_ns > self._clock_limit_ns:
+            self._stalled_ns += now_ns - self._clock_limit_ns
+            now_ns = self._clock_limit_ns
+        self._clock_limit_ns = now_ns + _STALL_NS
+        self.loop.call_later(_HEARTBEAT_S, self._heartbeat)
 
     # Each message reads the time, so both methods repeat the computation to save a call.
 
     def now_us(self) -> int:
         now_ns = time.monotonic_ns() - self._started_ns - self._stalled_ns
-        return (now_ns if now_ns < self._latest_ns else self._latest_ns) // 1000
+        return (now_ns if now_ns < self._clock_limit_ns else self._clock_limit_ns) // 1000
 
     def now_ms(self) -> int:
         now_ns = time.monotonic_ns() - self._started_ns - self._stalled_ns
-        if now_ns > self._latest_ns:
-            now_ns = self._latest_ns
+        if now_ns > self._clock_limit_ns:
+            now_ns = self._clock_limit_ns
         return (self._epoch_ns + now_ns) // 1_000_000
 
     def now_ms_ahead(self, ahead_us: int) -> int:
@@ -237,13 +237,13 @@ class LiveRuntime(LoopRuntime):
                 isinstance(timer.node, Resident)
                 and timer.node.process is process
                 and timer.handle is not None
-                and not timer.comes_from_elsewhere
+                and not timer.uses_runtime_clock
             ):
-                left_us = rescaled(max(timer.due_us - now_us, 0), before_ppm, after_ppm)
-                timer.due_us = now_us + left_us
+                remaining_us = rescaled(max(timer.due_us - now_us, 0), before_ppm, after_ppm)
+                timer.due_us = now_us + remaining_us
                 timer.stalled_ns = self._stalled_ns
                 timer.handle.cancel()
-                timer.handle = self.loop.call_later(left_us / 1e6, self._fire, timer)
+                timer.handle = self.loop.call_later(remaining_us / 1e6, self._fire, timer)
 
     def _fire(self, timer: LiveTimer) -> None:
         node, callback = timer.node, timer.callback
@@ -251,14 +251,14 @@ class LiveRuntime(LoopRuntime):
             return
         if timer.stalled_ns != self._stalled_ns:
             timer.stalled_ns = self._stalled_ns
-            early_us = timer.due_us - self.now_us()
-            if early_us > 0:
-                timer.handle = self.loop.call_later(early_us / 1e6, self._fire, timer)
+            remaining_us = timer.due_us - self.now_us()
+            if remaining_us > 0:
+                timer.handle = self.loop.call_later(remaining_us / 1e6, self._fire, timer)
                 return
         self._waiting.pop(timer, None)
         if isinstance(node, Resident) and node.blocked:
             if not node.stopped:
-                node.process.held.append(lambda: self._fire_late(timer))
+                node.process.held.append(lambda: self._fire_after_resume(timer))
             return
         timer.callback = None
         if timer.serves_many:
@@ -275,7 +275,7 @@ class LiveRuntime(LoopRuntime):
             self.record_firing_without_entries(node, callback, timer.cause)
         self.cause = None
 
-    def _fire_late(self, timer: LiveTimer) -> None:
+    def _fire_after_resume(self, timer: LiveTimer) -> None:
         timer.cause = self.cause  # the event that resumed the process
         self._fire(timer)
 

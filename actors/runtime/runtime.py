@@ -18,12 +18,12 @@ import pykka
 
 from ...protocol.host import LogListener, StateListener, Timer
 from ...protocol.names import TCP_CLIENTS, machine_of
-from ..clock import USUAL_PPM
+from ..clock import NORMAL_RATE_PPM
 from ..delivery import Delivery, Endpoint
 from ..network.network import Network
 from ..node import Node
 from ..port import Handler, Port
-from ..silence import Silence, Waited, words_of_wait
+from ..silence import Silence, Waited, describe_wait
 from ..surroundings import (
     EventSink,
     Process,
@@ -57,17 +57,17 @@ _LEVELS = {
 }
 
 
-_ROOTS = ("fault", "crash", "restart", "start")
+_ROOT_KINDS = ("fault", "crash", "restart", "start")
 _TRACED_LEVELS = ("warn", "error")
 
 
 def _silent_since(process: Process, since_us: int) -> int | None:
     """Return the seq of the event that silenced a process; None if that ended by ``since_us``."""
-    ended_us = process.heard_again_us
+    ended_us = process.responsive_since_us
     return process.silenced_by if ended_us is None or ended_us > since_us else None
 
 
-class _OtherSink(EventSink):
+class _SinkAdapter(EventSink):
     """Adapts a sink of another class."""
 
     __slots__ = ("_sink",)
@@ -103,8 +103,8 @@ class Runtime(Surroundings):
         self._seed = seed
         self._torn_writes: random.Random | None = None
         self._cause: int | None = None
-        self._outside: int | None = None  # the last event that acted on the cluster from outside
-        self.doing: str | None = None
+        self._outside_event: int | None = None  # the last action on the cluster from outside
+        self.current_step: str | None = None
         """Description of what a scenario does now, for its steps in the trace."""
         self.failures: list[tuple[str, BaseException]] = []
         self.processes: dict[str, Process] = {}
@@ -145,9 +145,11 @@ class Runtime(Surroundings):
         timer.serves_many = True
         return timer  # type: ignore[no-any-return]
 
-    def come_later(self, node: Endpoint, delay_us: int, callback: Callable[[], object]) -> Timer:
+    def call_later_by_runtime_clock(
+        self, node: Endpoint, delay_us: int, callback: Callable[[], object]
+    ) -> Timer:
         timer: Any = self.call_later(node, delay_us, callback)
-        timer.comes_from_elsewhere = True
+        timer.uses_runtime_clock = True
         return timer  # type: ignore[no-any-return]
 
     @abc.abstractmethod
@@ -195,7 +197,7 @@ class Runtime(Surroundings):
         """
         node: Node = node_class(self, name, process, *args)
         if not process.nodes:
-            process.heard_again_us = self.now_us()
+            process.responsive_since_us = self.now_us()
         process.nodes[name] = node
         if process.paused:
             node.block(True)
@@ -219,7 +221,7 @@ class Runtime(Surroundings):
         """Halt all nodes of a process; peers see their connections break unless ``silently``."""
         names = frozenset(process.nodes)
         process.paused = False
-        process.silenced_by, process.heard_again_us = self.cause, None
+        process.silenced_by, process.responsive_since_us = self.cause, None
         process.silence = Silence.OFF
         process.held.clear()
         for node in list(process.nodes.values()):
@@ -232,14 +234,14 @@ class Runtime(Surroundings):
     def pause(self, process: Process) -> None:
         """Freeze a process, as a long garbage collection does: nothing is handled or lost."""
         process.paused = True
-        process.silenced_by, process.heard_again_us = self.cause, None
+        process.silenced_by, process.responsive_since_us = self.cause, None
         process.silence = Silence.PAUSED
         for node in process.nodes.values():
             node.block(True)
 
     def resume(self, process: Process) -> None:
         process.paused = False
-        process.heard_again_us = self.now_us()
+        process.responsive_since_us = self.now_us()
         for node in process.nodes.values():
             node.block(node.stopped)
         held, process.held = process.held, []
@@ -250,16 +252,16 @@ class Runtime(Surroundings):
         """Set the wall clock of a process's machine forward, or back if ``shift_ms`` is below 0."""
         process.clock.shift_ms += shift_ms
         for node in process.nodes.values():
-            node.follow_clock()
+            node.apply_clock()
 
     def set_clock_rate(self, process: Process, rate_ppm: int) -> None:
         """Set the rate of the clock of a process's machine, in microseconds per second."""
         before_ppm = process.clock.rate_ppm
-        rate = rate_ppm / USUAL_PPM
+        rate = rate_ppm / NORMAL_RATE_PPM
         self.note("fault", process.name, f"the clock of {process.name} runs at rate {rate:g}")
         process.clock.set_rate(rate_ppm, self.now_us())
         for node in process.nodes.values():
-            node.follow_clock()
+            node.apply_clock()
         self.move_timers(process, before_ppm, rate_ppm)
 
     def run_in(self, process: Process | None, function: Callable[[], T]) -> T:
@@ -275,12 +277,12 @@ class Runtime(Surroundings):
         self.note("note", name, f"error: failed: {error!r}")
         logger.error("%s failed: %r", name, error, exc_info=error)
 
-    def outsider_failed(self, what: str, function: object, error: Exception) -> None:
+    def report_user_failure(self, kind: str, function: object, error: Exception) -> None:
         """Report a user's observer or filter that raised and was removed; the cluster goes on."""
-        name = f"{what} {getattr(function, '__qualname__', function)!s}"
+        name = f"{kind} {getattr(function, '__qualname__', function)!s}"
         self.failures.append((name, error))
-        self.note("note", "network", f"error: the {name} raised {error!r} and is ended")
-        logger.error("the %s raised %r and is ended", name, error, exc_info=error)
+        self.note("note", "network", f"error: the {name} raised {error!r} and was removed")
+        logger.error("the %s raised %r and was removed", name, error, exc_info=error)
 
     def log(self, name: str, level: str, text: str) -> None:
         """Pass a core's log line to Python's logging, under the node's name.
@@ -293,25 +295,25 @@ class Runtime(Surroundings):
 
     def state_listener(self, actor: str) -> StateListener | None:
         """Return the listener for an actor's state changes; None if they are not observed."""
-        listener_of = getattr(self._observer, "state_listener", None)
-        return None if listener_of is None else listener_of(self, actor)
+        make_listener = getattr(self._observer, "state_listener", None)
+        return None if make_listener is None else make_listener(self, actor)
 
     def log_listener(self, actor: str, paths: tuple[str, str, str]) -> LogListener | None:
         """Return the listener for an actor's log offsets; None if they are not observed."""
-        listener_of = getattr(self._observer, "log_listener", None)
-        return None if listener_of is None else listener_of(self, actor, paths)
+        make_listener = getattr(self._observer, "log_listener", None)
+        return None if make_listener is None else make_listener(self, actor, paths)
 
     def note(self, kind: str, actor: str, text: str) -> None:
         """Write a fault or a note into the trace; a fault becomes the cause of what follows."""
         recorder = self.recorder
         if recorder is None:
             return
-        if kind in _ROOTS:
-            is_outside = self.cause is None or self.cause == self._outside
+        if kind in _ROOT_KINDS:
+            is_outside = self.cause is None or self.cause == self._outside_event
             cause = None if is_outside else self.cause
             self.cause = recorder.event(self.now_us(), kind, actor, None, None, None, cause, text)
             if is_outside:
-                self._outside = self.cause
+                self._outside_event = self.cause
         else:
             cause = self.begin_step()
             recorder.event(self.now_us(), kind, actor, None, None, None, cause, text)
@@ -327,7 +329,7 @@ class Runtime(Surroundings):
         if sink is None and hasattr(recorder, "event"):
             sink = recorder
             if not isinstance(sink, EventSink):
-                sink = _OtherSink(sink)
+                sink = _SinkAdapter(sink)
         self.recorder = sink
         self.row_buffer = None if sink is None else sink.row_buffer
         self.network.watchers_changed()
@@ -338,17 +340,19 @@ class Runtime(Surroundings):
         cause = self.cause
         if cause is None and self.recorder is not None:
             cause = self.recorder.event(
-                self.now_us(), "step", "scenario", None, None, None, None, self.doing
+                self.now_us(), "step", "scenario", None, None, None, None, self.current_step
             )
-            self.cause = self._outside = cause
+            self.cause = self._outside_event = cause
         return cause
 
     def record_firing(self, actor: str, name: str, cause: int | None) -> int:
         """Record the firing of a timer; returns the number of the event."""
         assert self.recorder is not None
-        begun_by = self.timer_chains.begun_by(actor, name, cause)
-        event = self.recorder.event(self.now_us(), "timer_fire", actor, None, name, None, begun_by)
-        self.timer_chains.fired(actor, name, event, begun_by)
+        chain_start = self.timer_chains.chain_start(actor, name, cause)
+        event = self.recorder.event(
+            self.now_us(), "timer_fire", actor, None, name, None, chain_start
+        )
+        self.timer_chains.record_firing(actor, name, event, chain_start)
         return event
 
     def report_silence(self, actor: str, peer: str, silent_ms: float, text: str) -> None:
@@ -359,7 +363,9 @@ class Runtime(Surroundings):
         if expiry is not None and self.cause == expiry:
             self.cause = before  # one check may find several silent peers
         before = self.begin_step()
-        silent = None if before == self._outside else self._silenced_by(actor, peer, silent_ms)
+        silent = (
+            None if before == self._outside_event else self._silenced_by(actor, peer, silent_ms)
+        )
         cause = before if silent is None else silent[0]
         self.cause = self.recorder.event(
             self.now_us(), "expire", actor, peer or None, None, None, cause, text
@@ -398,7 +404,7 @@ class Runtime(Surroundings):
             Waited(cause, waited_ms),
             None,
             next((silence[0] for silence in found if silence is not None), cause),
-            words_of_wait(waited_ms, [*zip(peers, silent, strict=True)]),
+            describe_wait(waited_ms, [*zip(peers, silent, strict=True)]),
             cause,
         )
 
@@ -409,13 +415,13 @@ class Runtime(Surroundings):
         server = self.network.nodes.get(actor)
         silent_us = int(silent_ms * 1000)
         if server is not None:  # the actor measured the silence by its own clock
-            silent_us = server.process.clock.lasts_us(silent_us)
+            silent_us = server.process.clock.to_runtime_us(silent_us)
         since_us = self.now_us() - silent_us
         node = self.network.nodes.get(peer)
         process = self.processes.get(machine_of(peer)) if node is None else node.process
         machine = TCP_CLIENTS if process is None else process.name
         if server is not None:
-            cut = self.network.cut_by(machine, server.machine, since_us)
+            cut = self.network.cut_event(machine, server.machine, since_us)
             if cut is not None:
                 return cut, Silence.CUT
         if process is not None and (seq := _silent_since(process, since_us)) is not None:
@@ -424,7 +430,7 @@ class Runtime(Surroundings):
             return None
         if (seq := _silent_since(server.process, since_us)) is not None:
             return seq, Silence.ITSELF
-        return self.network.hindered_by(machine, server.machine, since_us)
+        return self.network.disturbance_event(machine, server.machine, since_us)
 
     @abc.abstractmethod
     def stop(self) -> None:

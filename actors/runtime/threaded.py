@@ -27,7 +27,7 @@ T = TypeVar("T")
 class ThreadedTimer:
     """A scheduled call, put into the inbox of its node when due."""
 
-    __slots__ = ("_callback", "_cause", "_runtime", "_serves_many", "comes_from_elsewhere", "node")
+    __slots__ = ("_callback", "_cause", "_runtime", "_serves_many", "node", "uses_runtime_clock")
 
     def __init__(
         self,
@@ -41,8 +41,8 @@ class ThreadedTimer:
         self.node: Endpoint | None = node
         self._cause = None if runtime.recorder is None else runtime.begin_step()
         self._serves_many = serves_many
-        self.comes_from_elsewhere: bool = False
-        """True if the delay is not measured by the clock of the node's machine."""
+        self.uses_runtime_clock: bool = False
+        """True if the runtime's clock measures the delay, not the clock of the node's machine."""
         self._callback: Callable[[], object] | None = callback
 
     def cancel(self) -> None:
@@ -59,7 +59,7 @@ class ThreadedTimer:
             with contextlib.suppress(pykka.ActorDeadError):
                 node.hand_over(self)
 
-    def _due_late(self) -> None:
+    def _due_after_resume(self) -> None:
         """Fire after the process has resumed, which becomes the cause of the firing."""
         self._cause = self._runtime.cause
         self.due()
@@ -71,14 +71,14 @@ class ThreadedTimer:
             return
         if isinstance(node, Resident) and node.blocked:
             if not node.stopped:
-                node.process.held.append(self._due_late)
+                node.process.held.append(self._due_after_resume)
             return
         self._callback = None
         runtime = self._runtime
         if self._serves_many:
             runtime.cause = None
         else:
-            runtime.fires(node, callback, self._cause)
+            runtime.begin_firing(node, callback, self._cause)
         try:
             callback()
         except Exception as error:
@@ -116,10 +116,10 @@ class _TimerThread(threading.Thread):
                     timer is not None
                     and isinstance(timer.node, Resident)
                     and timer.node.process is process
-                    and not timer.comes_from_elsewhere
+                    and not timer.uses_runtime_clock
                 ):
-                    left_us = rescaled(int((due_s - now_s) * 1e6), before_ppm, after_ppm)
-                    self._heap[place] = (now_s + left_us / 1e6, number, due, timer)
+                    remaining_us = rescaled(int((due_s - now_s) * 1e6), before_ppm, after_ppm)
+                    self._heap[place] = (now_s + remaining_us / 1e6, number, due, timer)
             heapq.heapify(self._heap)
             self._condition.notify()
 
@@ -214,7 +214,7 @@ class ThreadedRuntime(Runtime):
     def move_timers(self, process: Process, before_ppm: int, after_ppm: int) -> None:
         self._timers.move(process, before_ppm, after_ppm)
 
-    def fires(
+    def begin_firing(
         self, node: Endpoint | None, callback: Callable[[], object], cause: int | None
     ) -> None:
         """Make the firing of a timer the cause of what this thread does now."""
@@ -262,7 +262,7 @@ class ThreadedRuntime(Runtime):
     def discard(self, node: Node) -> None:
         super().discard(node)
         node.actor_stopped.set()
-        node.actor_inbox.put(_Wake())  # type: ignore[arg-type]
+        node.actor_inbox.put(_NoOperationEnvelope())  # type: ignore[arg-type]
         thread = self._threads.pop(node.actor_urn, None)
         if thread is not None:
             self._ended = [*(t for t in self._ended if t.is_alive()), thread]
@@ -290,15 +290,15 @@ class ThreadedRuntime(Runtime):
         self.thread.stop()
 
 
-class _Nothing:
+class _NoOperation:
     """A message without effect, which makes a stopping actor check its stop flag."""
 
     def fire(self) -> None:
         """Do nothing."""
 
 
-class _Wake:
-    """The envelope of ``_Nothing``, in the form that Pykka's loop expects."""
+class _NoOperationEnvelope:
+    """The envelope of ``_NoOperation``, in the form that Pykka's loop expects."""
 
-    message = _Nothing()
+    message = _NoOperation()
     reply_to = None

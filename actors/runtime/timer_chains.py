@@ -18,13 +18,13 @@ class TimerChains:
         """Latest firing by actor and name of the timer: its event, and that which began its
         chain."""
 
-    def begun_by(self, actor: str, name: str, cause: int | None) -> int | None:
+    def chain_start(self, actor: str, name: str, cause: int | None) -> int | None:
         """Return the event that began the chain of a timer that event ``cause`` has set."""
         latest = self._latest.get((actor, name))
         if latest is not None and latest[0] == cause and latest[1] is not None:
             return latest[1]
         return cause
 
-    def fired(self, actor: str, name: str, event: int, begun_by: int | None) -> None:
+    def record_firing(self, actor: str, name: str, event: int, chain_start: int | None) -> None:
         """Note the event of a timer's firing, and the event that began its chain."""
-        self._latest[actor, name] = event, begun_by
+        self._latest[actor, name] = event, chain_start

@@ -38,21 +38,21 @@ from .garbage import garbage
 from .runtime import VIRTUAL_EPOCH_MS, LoopRuntime
 from .virtual_timer import VirtualTimer, name_of
 
-_EVENTS_FEW = 5_000
+_SHORT_RUN_EVENTS_MAX = 5_000
 """Maximum number of events in a run after which the garbage collector is left alone."""
 
 _NEVER_US = 1 << 62
-_MOST_AT_ONCE = 2_000_000
+_EVENTS_AT_INSTANT_MAX = 2_000_000
 """Maximum number of events at one instant, far beyond that of the largest cluster: a run with more
 events is taken for an endless loop."""
 
 
-def _look_and_ask(look: Callable[[], object], until: Callable[[], object] | None) -> object:
-    look()
+def _call_and_test(action: Callable[[], object], until: Callable[[], object] | None) -> object:
+    action()
     return until is not None and until()
 
 
-class _OutsiderFailed(BaseException):
+class _UserFunctionFailed(BaseException):
     """Ends a run with the error of a user's function; a ``BaseException``, so that no handler
     catches it."""
 
@@ -138,10 +138,10 @@ class VirtualRuntime(LoopRuntime):
                 type(item) is VirtualTimer
                 and isinstance(item.node, Resident)
                 and item.node.process is process
-                and not item.comes_from_elsewhere
+                and not item.uses_runtime_clock
             ):
-                left_us = rescaled(time - now, before_ppm, after_ppm)
-                entries[place] = (now + left_us, sequence, item)
+                remaining_us = rescaled(time - now, before_ppm, after_ppm)
+                entries[place] = (now + remaining_us, sequence, item)
         heapify(entries)
         self._due_us = entries[0][0] if entries else _NEVER_US
 
@@ -187,20 +187,20 @@ class VirtualRuntime(LoopRuntime):
         self.handled += 1
         if self._ready and not self._is_due(self.now):
             try:
-                self._take(self._ready.popleft())
-            except _OutsiderFailed as failed:
+                self._run_item(self._ready.popleft())
+            except _UserFunctionFailed as failed:
                 raise failed.error from None
             return True
         self.now = next_us
         if self._is_message_first():
-            self._let_arrive(heappop(self.messages))
+            self._deliver_by_slow_path(heappop(self.messages))
         else:
             item = self._pop_entry()
             assert item is not None
-            self._take(item)
+            self._run_item(item)
         return True
 
-    def _let_arrive(self, under_way: Message) -> None:
+    def _deliver_by_slow_path(self, under_way: Message) -> None:
         """Deliver a message of the fast path to its target, with all checks."""
         _, _, target, sender, message, correlation, is_reply, sent = under_way
         number, event = (0, None) if sent is None else (sent.message_id, sent.seq)
@@ -223,7 +223,7 @@ class VirtualRuntime(LoopRuntime):
         self._due_us = entries[0][0] if entries else _NEVER_US
         return item
 
-    def _take(self, item: VirtualTimer | Delivery) -> None:
+    def _run_item(self, item: VirtualTimer | Delivery) -> None:
         if type(item) is VirtualTimer:
             self._fire(item)
         else:
@@ -242,22 +242,22 @@ class VirtualRuntime(LoopRuntime):
         end: Entry = (_NEVER_US if limit_us is None else limit_us + 1, 0, None)
         heappush(self._entries, end)
         self._due_us = self._entries[0][0]
-        thresholds = garbage.look_rarely(is_recorded=self.row_buffer is not None)
+        thresholds = garbage.raise_thresholds(is_recorded=self.row_buffer is not None)
         if self.after_each is not None:
-            until = functools.partial(_look_and_ask, self.after_each, until)
+            until = functools.partial(_call_and_test, self.after_each, until)
         self.is_running = True
         self.condition_held = False
         events_before = self.handled
         has_reached_end = False
         try:
             has_reached_end = self._run(until)
-        except _OutsiderFailed as failed:
+        except _UserFunctionFailed as failed:
             raise failed.error from None
         finally:
             self.is_running = False
             gc.set_threshold(*thresholds)
-            if self.row_buffer is not None and self.handled > _EVENTS_FEW:
-                garbage.set_aside()
+            if self.row_buffer is not None and self.handled > _SHORT_RUN_EVENTS_MAX:
+                garbage.freeze()
             if not has_reached_end and end in self._entries:
                 self._entries.remove(end)
                 heapify(self._entries)
@@ -268,18 +268,18 @@ class VirtualRuntime(LoopRuntime):
 
     def _run(self, until: Callable[[], object] | None) -> bool:
         """Run events; returns True at the limit, and False if the condition holds before."""
-        messages, ready, count, at_once, instant_us = self.messages, self._ready, 0, 0, -1
+        messages, ready, count, count_at_instant, instant_us = self.messages, self._ready, 0, 0, -1
         try:
             while True:
                 if ready and not self._is_due(self.now):
-                    at_once = at_once + 1 if self.now == instant_us else 1
+                    count_at_instant = count_at_instant + 1 if self.now == instant_us else 1
                     instant_us = self.now
-                    if at_once > _MOST_AT_ONCE:
-                        raise self._clock_stands(ready[0])
+                    if count_at_instant > _EVENTS_AT_INSTANT_MAX:
+                        raise self._endless_loop_error(ready[0])
                     due = ready.popleft()
                     if type(due) is VirtualTimer and due.callback is None:
                         continue
-                    self._take(due)
+                    self._run_item(due)
                 elif messages and (
                     (time := messages[0][0]) < self._due_us
                     or (time == self._due_us and self._is_message_first())
@@ -290,7 +290,7 @@ class VirtualRuntime(LoopRuntime):
                     number = 0
                     seq: int | None = None
                     if sent is not None and (
-                        target.takes_requests or (is_reply and not target.is_blocked)
+                        target.accepts_requests or (is_reply and not target.is_blocked)
                     ):
                         buffer: RowBuffer = self.row_buffer  # type: ignore[assignment]
                         rows = buffer.rows
@@ -305,7 +305,7 @@ class VirtualRuntime(LoopRuntime):
                             waiting = target.requests.pop(correlation, None)
                             if waiting is not None:
                                 waiting[0](message)
-                        elif target.takes_requests and not is_reply:
+                        elif target.accepts_requests and not is_reply:
                             node = target.node
                             delivery = Delivery(
                                 sender.node, node, message, correlation, False, None, number, seq
@@ -321,7 +321,7 @@ class VirtualRuntime(LoopRuntime):
                                 if response is not None:
                                     target.answer(delivery, response)
                         else:
-                            self._let_arrive(under_way)
+                            self._deliver_by_slow_path(under_way)
                     except Exception as error:
                         self.report_failure(target.node, error)
                     if seq is not None:
@@ -334,7 +334,7 @@ class VirtualRuntime(LoopRuntime):
                     if type(item) is VirtualTimer and item.callback is None:
                         continue
                     self.now = now
-                    self._take(item)
+                    self._run_item(item)
                 count += 1
                 if until is not None and until():
                     self.condition_held = True
@@ -342,7 +342,7 @@ class VirtualRuntime(LoopRuntime):
         finally:
             self.handled += count
 
-    def _clock_stands(self, item: VirtualTimer | Delivery) -> UsageError:
+    def _endless_loop_error(self, item: VirtualTimer | Delivery) -> UsageError:
         node: Endpoint | None
         if type(item) is VirtualTimer:
             node, what = item.node, f"a call of {getattr(item.callback, '__qualname__', '?')}"
@@ -350,9 +350,9 @@ class VirtualRuntime(LoopRuntime):
             node, what = item.target, type(item.message).__name__  # type: ignore[union-attr]
         where = f" at {node.name}" if node is not None else ""
         return UsageError(
-            f"the clock has stood at {self.now / 1000:g} ms for {_MOST_AT_ONCE:,} events; next is "
-            f"{what}{where}. Something goes round without any time passing: give the network a "
-            "latency, or what repeats itself a pause"
+            f"{_EVENTS_AT_INSTANT_MAX:,} events have run at {self.now / 1000:g} ms without any "
+            f"time passing; next is {what}{where}. This looks like an endless loop: give the "
+            "network a latency, or add a delay to what repeats"
         )
 
     def _fire(self, timer: VirtualTimer) -> None:
@@ -385,22 +385,22 @@ class VirtualRuntime(LoopRuntime):
         self.cause = None
 
     def _hold(self, timer: VirtualTimer, node: Resident) -> None:
-        def fire_late() -> None:
+        def fire_after_resume() -> None:
             timer.cause = self.cause  # the event that resumed the process
             self._fire(timer)
 
-        node.process.held.append(fire_late)
+        node.process.held.append(fire_after_resume)
 
-    def outsider_failed(self, what: str, function: object, error: Exception) -> None:
+    def report_user_failure(self, kind: str, function: object, error: Exception) -> None:
         """End the run with the error after the current event."""
 
         def end() -> None:
-            raise _OutsiderFailed(error)
+            raise _UserFunctionFailed(error)
 
         self._ready.appendleft(VirtualTimer(None, end))
 
     def stop(self) -> None:
-        garbage.take_back()
+        garbage.unfreeze()
         self.halt_all()
         self.messages.clear()
         self._entries.clear()
@@ -415,7 +415,7 @@ class VirtualRuntime(LoopRuntime):
 class VirtualPort(Port):
     """A ``Port`` with fewer steps, which reads the virtual clock as an attribute."""
 
-    __slots__ = ("_posting",)
+    __slots__ = ("_virtual_network",)
 
     def __init__(
         self,
@@ -426,7 +426,7 @@ class VirtualPort(Port):
         handlers: dict[type, Handler],
     ) -> None:
         super().__init__(runtime, network, node, machine, handlers)
-        self._posting = network
+        self._virtual_network = network
 
     def ask_then(
         self,
@@ -435,7 +435,7 @@ class VirtualPort(Port):
         timeout_ms: float,
         answered: Callable[[Any], object],
     ) -> None:
-        network = self._posting
+        network = self._virtual_network
         correlation = self.correlation + 1
         self.correlation: int = correlation
         clock, cause = network.clock, None
@@ -444,8 +444,8 @@ class VirtualPort(Port):
             if cause is None:
                 cause = clock.begin_step()
         self.requests[correlation] = (answered, destination, clock.now, timeout_ms, cause)
-        if timeout_ms < self.next_expiry_patience_ms:
-            self.expire_within(timeout_ms)
+        if timeout_ms < self.next_expiry_timeout_ms:
+            self.schedule_expiry(timeout_ms)
         target = network.ports.get(destination)
         if target is None:
             network.send(self.node, destination, message, correlation)
@@ -456,17 +456,19 @@ class VirtualPort(Port):
         correlation = request.correlation
         if not correlation or self.is_stopped:
             return
-        asker = request.sender
+        requester = request.sender
         if not request.message_id:  # the request took the fast path
-            asking = cast(Node, asker)
-            self._posting.post(self, asking.port, response, correlation, True)
-        elif request.event is not None and isinstance(asker, Node):
-            self._posting.post(self, asker.port, response, correlation, True, request.event)
+            requester_node = cast(Node, requester)
+            self._virtual_network.post(self, requester_node.port, response, correlation, True)
+        elif request.event is not None and isinstance(requester, Node):
+            self._virtual_network.post(
+                self, requester.port, response, correlation, True, request.event
+            )
         else:
             self.network.reply(self.node, request, response)
 
     def _put(self, destination: str, message: Any, correlation: int) -> None:
-        network = self._posting
+        network = self._virtual_network
         target = network.ports.get(destination)
         if target is None:
             network.send(self.node, destination, message, correlation)
@@ -527,7 +529,7 @@ class VirtualNetwork(Network):
         if link is None:
             delivery = self._deliver_to(target.node, sender.node, message, correlation, is_reply)
             self.transmit(delivery if of is None else delivery.following(of))
-            self._open(sender, target)
+            self._open_fast_path(sender, target)
             return
         runtime = self.clock
         arrival_us = runtime.now + self._low_us
@@ -559,7 +561,7 @@ class VirtualNetwork(Network):
             (arrival_us, sequence, target, sender, message, correlation, is_reply, sent),
         )
 
-    def _open(self, sender: Port, target: Port) -> None:
+    def _open_fast_path(self, sender: Port, target: Port) -> None:
         """Open the fast path between two machines for the next message, unless a rule applies."""
         source, destination = sender.machine, target.machine
         pair = (source, destination)

@@ -13,7 +13,7 @@ from ..delivery import Endpoint
 class VirtualTimer:
     """A scheduled call; a cancelled timer stays in the heap and is skipped later."""
 
-    __slots__ = ("callback", "cause", "comes_from_elsewhere", "node", "serves_many")
+    __slots__ = ("callback", "cause", "node", "serves_many", "uses_runtime_clock")
 
     def __init__(
         self, node: Endpoint | None, callback: Callable[[], object], cause: int | None = None
@@ -24,8 +24,8 @@ class VirtualTimer:
         self.serves_many: bool = False
         """True if each entry that the timer serves is recorded as an event of its own; the firing
         is then recorded only if no entry is due."""
-        self.comes_from_elsewhere: bool = False
-        """True if the delay is not measured by the clock of the node's machine."""
+        self.uses_runtime_clock: bool = False
+        """True if the runtime's clock measures the delay, not the clock of the node's machine."""
         self.callback: Callable[[], object] | None = callback
 
     def cancel(self) -> None:

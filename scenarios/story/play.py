@@ -98,7 +98,7 @@ class StoryRun:
     def _play_step(self, step: StepSpec) -> list[str]:
         runtime = self.simulation.runtime
         for action in step.actions:
-            runtime.doing = f"{action.action}: {step.name}"
+            runtime.current_step = f"{action.action}: {step.name}"
             try:
                 perform(self, action)
             except WaitTimeout as error:
@@ -106,7 +106,7 @@ class StoryRun:
             except (FakeKafkaError, KeyError) as error:
                 return [f"{action.action}: {error}"]
             finally:
-                runtime.doing = None
+                runtime.current_step = None
         return []
 
     def read_state(self) -> StoryState:

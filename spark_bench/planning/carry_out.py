@@ -47,7 +47,7 @@ def carry_out_in(run: Run, plan: BatchPlan, spec: RunSpec) -> Outcome:
     """Carry out a run in a ``Run`` that belongs to the caller."""
     status, problems = "ok", ""
     try:
-        with limited(plan.budget), garbage.looking_rarely():
+        with limited(plan.budget), garbage.raised_thresholds():
             plan.suite.play(run, dict(spec.parameters))
         if run.problems:
             status, problems = "violation", "; ".join(run.problems)

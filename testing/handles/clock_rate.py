@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ...actors.clock import USUAL_PPM
+from ...actors.clock import NORMAL_RATE_PPM
 from ..parameters.kinds import CLOCK_RATE
 
 if TYPE_CHECKING:
@@ -15,10 +15,10 @@ if TYPE_CHECKING:
 def set_clock_rate(running: RunningCluster, process: Process, rate: float) -> None:
     """Set the clock rate of a process's machine; ``UsageError`` below 0.1 or above 10."""
     CLOCK_RATE.check("rate", rate)
-    rate_ppm = round(rate * USUAL_PPM)
+    rate_ppm = round(rate * NORMAL_RATE_PPM)
     running.in_process(process, lambda: running.runtime.set_clock_rate(process, rate_ppm))
 
 
 def clock_rate(process: Process) -> float:
     """Return the clock rate of a process's machine; 1 is the usual rate."""
-    return process.clock.rate_ppm / USUAL_PPM
+    return process.clock.rate_ppm / NORMAL_RATE_PPM

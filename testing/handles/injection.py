@@ -150,7 +150,9 @@ class Injection:
         if self._effect.delay_us:
             self._delayed += 1
             late = delivery.following(runtime.cause)  # its effects are traced to the injection
-            runtime.come_later(delivery.target, self._effect.delay_us, lambda: self._act_late(late))
+            runtime.call_later_by_runtime_clock(
+                delivery.target, self._effect.delay_us, lambda: self._act_late(late)
+            )
             return True
         taken = self._act(delivery)
         self._end_if_done()
@@ -245,7 +247,7 @@ class Injection:
             return found
         except Exception as error:
             self.cancel()
-            self._runtime.outsider_failed("answer of inject", answer, error)
+            self._runtime.report_user_failure("answer of inject", answer, error)
             return None
 
     def _give_back(self) -> None:

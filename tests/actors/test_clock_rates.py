@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from fakekafka.actors.causes import NodeCauses
-from fakekafka.actors.clock import USUAL_PPM, Clock, rescaled
+from fakekafka.actors.clock import NORMAL_RATE_PPM, Clock, rescaled
 from fakekafka.actors.network.latency import Constant
 from fakekafka.actors.node import Node
 from fakekafka.actors.runtime.runtime import Runtime
@@ -23,7 +23,7 @@ from fakekafka.wire.kafka.gateway import ClientRequest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-FAST, SLOW = 10 * USUAL_PPM, USUAL_PPM // 10
+FAST, SLOW = 10 * NORMAL_RATE_PPM, NORMAL_RATE_PPM // 10
 
 
 @message
@@ -165,9 +165,9 @@ def test_a_request_ends_exactly_at_its_timeout() -> None:
     peer.ask_then("b", Question(1), 4000, peer.take)
     peer.ask_then("b", Question(2), 5000, peer.take)
     runtime.run(1_000_000)
-    set_rate(runtime, peer, 2 * USUAL_PPM)
+    set_rate(runtime, peer, 2 * NORMAL_RATE_PPM)
     runtime.run(1_500_000)
-    set_rate(runtime, peer, USUAL_PPM // 2)
+    set_rate(runtime, peer, NORMAL_RATE_PPM // 2)
     runtime.run(None)
     assert peer.seen_us == [5_500_000, 7_500_000]
 
@@ -176,7 +176,7 @@ def test_a_shared_timer_follows_the_clock_rate() -> None:
     """A shared timer, such as that of delayed operations, follows the clock rate."""
     runtime = VirtualRuntime(1)
     peer = spawn(runtime, "a")
-    set_rate(runtime, peer, 2 * USUAL_PPM)
+    set_rate(runtime, peer, 2 * NORMAL_RATE_PPM)
     NodeCauses(runtime, peer).set_shared_timer_ms(1000, peer.note)
     runtime.run(None)
     assert peer.seen_us == [500_000]
@@ -184,7 +184,7 @@ def test_a_shared_timer_follows_the_clock_rate() -> None:
 
 def test_a_process_that_starts_has_the_rate_of_its_machine() -> None:
     runtime = VirtualRuntime(1)
-    runtime.set_clock_rate(runtime.process("a"), 2 * USUAL_PPM)
+    runtime.set_clock_rate(runtime.process("a"), 2 * NORMAL_RATE_PPM)
     runtime.run(1_000_000)
     peer = spawn(runtime, "a")
     assert peer.now_ms() - runtime.now_ms() == peer.wall_ms() - runtime.wall_ms() == 1000
@@ -231,7 +231,7 @@ def test_a_wait_is_never_cut_short(before_ppm: int, after_ppm: int, span_us: int
     """When a wait is over, the clock has advanced by at least its duration."""
     clock = Clock()
     clock.set_rate(before_ppm, 17)
-    lasts_us = clock.lasts_us(span_us)
+    lasts_us = clock.to_runtime_us(span_us)
     assert clock.ahead_us(17 + lasts_us) + lasts_us >= span_us
     assert rescaled(lasts_us, before_ppm, after_ppm) * after_ppm >= lasts_us * before_ppm
 
@@ -241,10 +241,10 @@ def test_a_delay_for_a_tcp_client_follows_no_machines_clock_rate(
 ) -> None:
     """A delay for a TCP client, as of an injection, follows no machine's clock rate."""
     peer = spawn(runtime, "a")
-    asker = ClientRequest("client", TCP_CLIENTS, peer.take, is_carried_elsewhere=False)
+    asker = ClientRequest("client", TCP_CLIENTS, peer.take, has_byte_faults=False)
 
     def act() -> None:
-        runtime.come_later(asker, 20_000, peer.note)
+        runtime.call_later_by_runtime_clock(asker, 20_000, peer.note)
         runtime.call_later(asker, 20_000, peer.note)
         set_rate(runtime, peer, SLOW)
 

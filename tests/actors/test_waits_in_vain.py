@@ -10,7 +10,7 @@ from fakekafka import Event
 from fakekafka.actors.network.past_rules import PastRules
 from fakekafka.actors.node import Node
 from fakekafka.actors.runtime.runtime import Runtime
-from fakekafka.actors.silence import Silence, words_of_wait
+from fakekafka.actors.silence import Silence, describe_wait
 from fakekafka.protocol.awaiting import RequestTimeout
 from fakekafka.protocol.values import message
 from fakekafka.tests.support.runtimes import Settle
@@ -65,7 +65,7 @@ def put(runtime: Runtime, asker: Asker, number: int, timeout_ms: float) -> None:
 
     def step() -> None:
         runtime.cause = None
-        runtime.doing = f"question {number}"
+        runtime.current_step = f"question {number}"
         asker.put_question(number, timeout_ms)
         runtime.cause = None
 
@@ -158,7 +158,7 @@ def test_a_wait_is_described_in_words() -> None:
         "waited 20.0 s": [],
     }  # fmt: skip
     for text, peers in told.items():
-        assert words_of_wait(20_000, peers) == text
+        assert describe_wait(20_000, peers) == text
 
 
 def test_a_wait_is_blamed_on_the_rule_that_disturbed_the_link() -> None:
@@ -166,7 +166,7 @@ def test_a_wait_is_blamed_on_the_rule_that_disturbed_the_link() -> None:
     known = PastRules()
 
     def blamed(since_us: int, least: float = 1) -> int | None:
-        return known.of("a", "b", since_us, lambda amount: amount >= least)
+        return known.find_event("a", "b", since_us, lambda amount: amount >= least)
 
     assert blamed(0) is None
     known.begin(None, 1, 5, 100)

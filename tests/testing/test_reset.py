@@ -97,7 +97,7 @@ def test_reset_ends_what_a_test_set_up() -> None:
         cluster.create_topic("a", replication_factor=3)
         assert cluster.produce("a", "value") == 0
         assert (seen, injection.applied) == ([], 0)
-        assert cluster.runtime.network._plain
+        assert cluster.runtime.network._is_plain
         end()
 
 

@@ -1211,7 +1211,7 @@ SHOWN_AS = {
 SETTERS = {
     "call_later",
     "call_later_ms",
-    "come_later",
+    "call_later_by_runtime_clock",
     "set_shared_timer",
     "set_shared_timer_ms",
     "_call_later_ms",
@@ -1220,7 +1220,7 @@ HELPERS = {
     "GroupStore._set_timer": "named by what its end is to the group",
     "OneTimer.set": "ZooKeeper's roles and clients give it what it shall call",
     "Periodic._fire": "named by its work",
-    "Runtime.come_later": "named by what comes",
+    "Runtime.call_later_by_runtime_clock": "named by its callback",
     "Runtime.set_shared_timer": "named by its entries",
     "Upkeep._every": "named by its task",
 }

@@ -26,22 +26,20 @@ class ClientRequest(Endpoint):
     __slots__ = (
         "_respond",
         "blocked",
-        "is_carried_elsewhere",
-        "is_paced_elsewhere",
+        "has_byte_delays",
+        "has_byte_faults",
         "machine",
         "name",
         "stopped",
     )
 
-    def __init__(
-        self, name: str, machine: str, respond: Respond, *, is_carried_elsewhere: bool
-    ) -> None:
+    def __init__(self, name: str, machine: str, respond: Respond, *, has_byte_faults: bool) -> None:
         self.name: str = name
         self.machine: str = machine
         self.blocked: bool = False
         self.stopped: bool = False
-        self.is_paced_elsewhere: bool = True
-        self.is_carried_elsewhere: bool = is_carried_elsewhere
+        self.has_byte_delays: bool = True
+        self.has_byte_faults: bool = has_byte_faults
         self._respond = respond
 
     def is_waiting_for(self, correlation: int) -> bool:
@@ -61,10 +59,10 @@ class TcpLink:
         self._broker = broker_name(broker_id)
 
     def to_broker_s(self, size: int) -> float:
-        return self._network.under_way_us(TCP_CLIENTS, self._broker, size) / 1e6
+        return self._network.transit_us(TCP_CLIENTS, self._broker, size) / 1e6
 
     def to_client_s(self, size: int) -> float:
-        return self._network.under_way_us(self._broker, TCP_CLIENTS, size) / 1e6
+        return self._network.transit_us(self._broker, TCP_CLIENTS, size) / 1e6
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
@@ -106,7 +104,7 @@ class Gateway:
         return None if broker is None else broker.security
 
     def _sender(self, client: str, respond: Respond) -> ClientRequest:
-        return ClientRequest(client, TCP_CLIENTS, respond, is_carried_elsewhere=False)
+        return ClientRequest(client, TCP_CLIENTS, respond, has_byte_faults=False)
 
     def _client_of(self, connection_name: str, request: object, context: RequestContext) -> str:
         """Return the name of the client that sent a request."""

@@ -36,7 +36,7 @@ class ZooKeeperPort(Resident):
         self.machine: str = TCP_CLIENTS
         self.blocked: bool = False
         self.stopped: bool = False
-        self.is_paced_elsewhere = self.is_carried_elsewhere = False
+        self.has_byte_delays = self.has_byte_faults = False
         self._runtime = runtime
         self._server_name = server_name
         self._is_known_to_server = False  # True if the server knows of this connection

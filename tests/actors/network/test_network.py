@@ -99,7 +99,7 @@ def test_one_direction_of_one_link_can_be_narrow() -> None:
             a.send(target, Number(value))
     b.send("a", Number(2))
     assert runtime.network.rules().link_bandwidths == {("a", "b"): 0.1}
-    runtime.network.forget_bandwidths()
+    runtime.network.clear_bandwidths()
     a.send("b", Number(3))
     runtime.run(None)
     assert [time for time, _, _ in b.received] == [2000, 3000, 3000]

@@ -16,7 +16,7 @@ pytestmark = pytest.mark.pure  # replaces attributes that compiled code does not
 
 @pytest.fixture(autouse=True)
 def _unfrozen(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setattr(virtual, "_EVENTS_FEW", 10)
+    monkeypatch.setattr(virtual, "_SHORT_RUN_EVENTS_MAX", 10)
     monkeypatch.setattr(virtual, "garbage", module._Garbage())
     gc.unfreeze()  # objects frozen by an unfinished run of another test
     yield
@@ -60,10 +60,10 @@ def test_garbage_of_a_long_run_is_found(monkeypatch: pytest.MonkeyPatch) -> None
     """Frozen objects are collected at intervals, as dead brokers are garbage."""
     collected = _looks(monkeypatch, [0.0, 20.0, 20.1, 30.2, 30.3], objects=1000)
     garbage = module._Garbage()
-    garbage.set_aside()
-    garbage.set_aside()
+    garbage.freeze()
+    garbage.freeze()
     assert len(collected) == 1
-    garbage.set_aside()
+    garbage.freeze()
     assert len(collected) == 2
 
 
@@ -74,9 +74,9 @@ def test_a_collection_waits_longer_the_more_objects_are_frozen(
     collected = _looks(monkeypatch, [0.0, 20.0, 29.0, 31.0, 31.3], objects=300_000)
     garbage = module._Garbage()
     for _ in range(3):
-        garbage.set_aside()
+        garbage.freeze()
     assert not collected
-    garbage.set_aside()
+    garbage.freeze()
     assert len(collected) == 1
 
 

@@ -7,9 +7,9 @@ from fakekafka.actors.runtime.timer_chains import TimerChains
 
 def _fire(chains: TimerChains, actor: str, name: str, event: int, cause: int | None) -> int | None:
     """Fire a timer that was armed at event ``cause``; return the cause of its chain."""
-    begun_by = chains.begun_by(actor, name, cause)
-    chains.fired(actor, name, event, begun_by)
-    return begun_by
+    chain_start = chains.chain_start(actor, name, cause)
+    chains.record_firing(actor, name, event, chain_start)
+    return chain_start
 
 
 def test_a_timer_armed_by_its_own_firing_has_the_cause_of_the_first_one() -> None:
@@ -19,7 +19,7 @@ def test_a_timer_armed_by_its_own_firing_has_the_cause_of_the_first_one() -> Non
     for event in range(10, 1000, 10):
         assert _fire(chains, "broker-1", "tick", event, cause) == 5
         cause = event
-    assert chains.begun_by("broker-1", "tick", cause) == 5
+    assert chains.chain_start("broker-1", "tick", cause) == 5
 
 
 def test_a_timer_armed_by_anything_else_begins_a_new_chain() -> None:
