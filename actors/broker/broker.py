@@ -42,7 +42,7 @@ from .coordinators import Coordinators
 from .metadata_waiters import MetadataWaiters
 from .producer_ids import (
     AllocateBlock,
-    BlocksFromController,
+    ControllerBlockAllocator,
     PrefetchedProducerIds,
     ProducerIds,
     ProducerIdSource,
@@ -114,7 +114,7 @@ class Broker(Node):
         )
         self._exited = exited
         self._halted = halted
-        self._has_handlers: dict[str, None] = {}
+        self._registered_handlers: dict[str, None] = {}
         """Classes of ``_HANDLERS`` whose handlers are registered."""
         self._shutdown: Pending[bool] | None = None
         self._build()
@@ -198,7 +198,7 @@ class Broker(Node):
         if not self.behaviour.producer_ids_from_controller:
             return self.zk.brokers.allocate_producer_id_block
         channel = self._controller_channel(self.config["request.timeout.ms"])
-        return BlocksFromController(channel, self._broker_epoch).allocate
+        return ControllerBlockAllocator(channel, self._broker_epoch).allocate
 
     @property
     def groups(self) -> GroupCoordinator:
@@ -264,10 +264,10 @@ class Broker(Node):
     def find_handler(self, message_type: type) -> Handler:
         home = message_type.__module__.rpartition(".")[2]
         module, name = _HANDLERS.get(message_type.__name__) or _HANDLERS.get(home, ("", ""))
-        if name and name not in self._has_handlers:
-            self._has_handlers[name] = None
-            found = import_module(f"fakekafka.actors.broker.handlers.{module}")
-            self.register_handlers(getattr(found, name)(self).by_type())
+        if name and name not in self._registered_handlers:
+            self._registered_handlers[name] = None
+            handlers_module = import_module(f"fakekafka.actors.broker.handlers.{module}")
+            self.register_handlers(getattr(handlers_module, name)(self).by_type())
         return super().find_handler(message_type)
 
     def handler_failed(self, error: BaseException, delivery: Delivery) -> None:
@@ -308,7 +308,7 @@ class Broker(Node):
             )
             await self.dynamic_config.load()
             if self.behaviour.meta_properties_before_logs:
-                self._mark_disk_as_mine()
+                self._write_meta_properties()
             self._start_disk()
             await self._join()
             if self.behaviour.transactions and not self.behaviour.producer_ids_from_controller:
@@ -343,7 +343,7 @@ class Broker(Node):
         await self.waiters.wait(lambda: all(map(known, topics)), timeout_ms)
         self.spec.listener.serve()
 
-    def _mark_disk_as_mine(self) -> None:
+    def _write_meta_properties(self) -> None:
         """Write ``meta.properties``; raises ``KafkaError`` KAFKA_STORAGE_ERROR on failure."""
         values = {"version": "0", "broker.id": str(self.broker_id)}
         if self.behaviour.meta_properties_name_cluster:
@@ -369,18 +369,18 @@ class Broker(Node):
         controller, registration = self.controller, self.controller.registration
         stands_first = self.behaviour.controller_stands_before_registration
         if stands_first:
-            await self._once_vacant(registration.check_vacant)
+            await self._retry_while_registered(registration.check_vacant)
             await controller.startup()
             await controller.election.first_election_done
             await registration.register()
         else:
-            await self._once_vacant(registration.register)
+            await self._retry_while_registered(registration.register)
         if not self.behaviour.meta_properties_before_logs:
-            self._mark_disk_as_mine()
+            self._write_meta_properties()
         if not stands_first:
             await controller.startup()
 
-    async def _once_vacant(self, step: Callable[[], Awaitable[None]]) -> None:
+    async def _retry_while_registered(self, step: Callable[[], Awaitable[None]]) -> None:
         """Run a step of the registration, repeated while a killed predecessor's session lives.
 
         In every release of Kafka the start fails then (``CheckedEphemeral``, NodeExists), and the
@@ -471,10 +471,10 @@ class Broker(Node):
         except ZooKeeperError as error:
             # The session has expired. Kafka's LogDirFailureHandler logs this error; the controller
             # learns of the offline replicas from the answers to its next LeaderAndIsr requests.
-            self.log("error", f"log directory failure not told: {error}")
+            self.log("error", f"could not report the failure of a log directory: {error}")
 
     def _log_uncleanable(self, name: TopicPartition, error: Exception) -> None:
-        text = f"cleaning {name} failed, which is not cleaned any more: {error!r}"
+        text = f"cleaning of {name} failed, so the cleaner skips it from now on: {error!r}"
         self.log("warn", text)
 
     def _halt_process(self, reason: str) -> None:

@@ -26,12 +26,12 @@ async def connect(node: Node, client: ZooKeeperClient, spec: BrokerSpec) -> None
     config = spec.config
     limit_ms = config["zookeeper.connection.timeout.ms"] or config["zookeeper.session.timeout.ms"]
     client.start()
-    patience = node.call_later_ms(limit_ms, client.close)
+    timeout_timer = node.call_later_ms(limit_ms, client.close)
     try:
         await client.wait_until_connected()
     except ZooKeeperError as error:
         raise RequestTimeout(f"no ZooKeeper server answered within {limit_ms} ms") from error
-    patience.cancel()
+    timeout_timer.cancel()
 
 
 async def find_broker_id(spec: BrokerSpec, zk: KafkaZkClient, cluster_id: str) -> int:

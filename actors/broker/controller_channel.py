@@ -19,7 +19,7 @@ _RECONNECT_BACKOFF_MS = 50
 _LOOKUP_BACKOFF_MS = 100
 
 
-class KnownController:
+class ControllerLookup:
     """The controller that a channel sends its requests to.
 
     A channel takes the controller from the broker's metadata as soon as they name one, before there
@@ -54,7 +54,7 @@ class ControllerChannel:
     ) -> None:
         """Create a channel; ``retry_timeout_ms`` is the age at which a request expires, if any."""
         self._node = node
-        self._controller = KnownController(find_controller)
+        self._controller = ControllerLookup(find_controller)
         self._retry_timeout_ms = retry_timeout_ms
         self._request_timeout_ms: int = config["controller.socket.timeout.ms"]
         if retry_timeout_ms is not None:

@@ -159,8 +159,8 @@ class _BrokerRequests:
         """Send a request; ``answered`` is called once, with None if no answer came."""
         node = self._node
 
-        def settled(outcome: Any) -> None:
+        def handle_outcome(outcome: Any) -> None:
             if not node.stopped:
                 answered(None if isinstance(outcome, BaseException) else outcome)
 
-        node.ask_then(broker_name(broker_id), request, self._timeout_ms, settled)
+        node.ask_then(broker_name(broker_id), request, self._timeout_ms, handle_outcome)

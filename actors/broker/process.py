@@ -73,7 +73,7 @@ class BrokerProcess:
     def _start_broker(self) -> None:
         spec = self.spec
         # A new process, as messages that peers still send to the old one must not reach it.
-        self._take_process()
+        self._replace_process()
         endpoints = spec.listener.bind(spec.broker_id)
         controller = self.runtime.spawn(
             ControllerActor, controller_name(spec.broker_id), self.process, spec
@@ -84,7 +84,7 @@ class BrokerProcess:
         )
         self.broker.running.add_done_callback(self._started)
 
-    def _take_process(self) -> None:
+    def _replace_process(self) -> None:
         """Use the runtime's process of the broker's name, with the clock of the same machine."""
         clock = self.process.clock
         self.process = self.runtime.process(self.name)
@@ -94,8 +94,8 @@ class BrokerProcess:
         self.running.settle(broker_running.exception)
 
     def _find_id(self) -> None:
-        self._be_known_as(self._new_id)
-        self._take_process()
+        self._change_broker_id(self._new_id)
+        self._replace_process()
         self.id_finder = self.runtime.spawn(
             BrokerIdFinder, self.name, self.process, self.spec, self._found_id, self._failed
         )
@@ -104,14 +104,14 @@ class BrokerProcess:
         self.runtime.note("note", self.name, f"starts as broker {broker_id}")
         self.runtime.kill_process(self.process, silently=False)
         try:
-            self._be_known_as(broker_id)
+            self._change_broker_id(broker_id)
             self._start_broker()
             # Last, as other threads take a process with neither finder nor broker for dead.
             self.id_finder = None
         except FakeKafkaError as error:
             self._failed(error)
 
-    def _be_known_as(self, broker_id: int) -> None:
+    def _change_broker_id(self, broker_id: int) -> None:
         """Change the id; ``KafkaError`` DUPLICATE_BROKER_REGISTRATION if another broker has it."""
         if broker_id == self.spec.broker_id:
             return
@@ -129,7 +129,7 @@ class BrokerProcess:
 
     def kill(self) -> None:
         """End the process at once, like ``kill -9``; the page cache survives."""
-        self._die("crash", f"{self.name} is killed", silently=False)
+        self._end_abruptly("crash", f"{self.name} is killed", silently=False)
         self.spec.disk.kill()
 
     def power_off(self, *, torn: bool = False) -> None:
@@ -138,10 +138,10 @@ class BrokerProcess:
         With ``torn`` this happens during a write of the disk, of which a part survives.
         """
         middle = " in the middle of a write" if torn else ""
-        self._die("crash", f"{self.name} loses power{middle}", silently=True)
-        self.spec.disk.power_off(torn=self._survive if torn else None)
+        self._end_abruptly("crash", f"{self.name} loses power{middle}", silently=True)
+        self.spec.disk.power_off(torn=self._draw_surviving_bytes if torn else None)
 
-    def _survive(self, unflushed_bytes: int) -> int:
+    def _draw_surviving_bytes(self, unflushed_bytes: int) -> int:
         return self.runtime.torn_writes.randint(0, unflushed_bytes)
 
     def shift_clock(self, shift_ms: int) -> None:
@@ -153,7 +153,7 @@ class BrokerProcess:
 
     def halt(self, reason: str) -> None:
         """End the process because the broker halts itself (Kafka: ``Exit.halt``)."""
-        self._die("crash", f"{self.name} halts: {reason}", silently=False)
+        self._end_abruptly("crash", f"{self.name} halts: {reason}", silently=False)
         self.spec.disk.kill()
 
     def shutdown(self) -> Pending[bool]:
@@ -179,7 +179,7 @@ class BrokerProcess:
         self._abandon_start()
         self._end(silently=False)
 
-    def _die(self, kind: str, text: str, *, silently: bool) -> None:
+    def _end_abruptly(self, kind: str, text: str, *, silently: bool) -> None:
         if not self.is_alive:
             raise UsageError(f"{self.name} is not running")
         self.runtime.note(kind, self.name, text)

@@ -135,7 +135,7 @@ class PrefetchedProducerIds:
             self._is_fetching = False
 
 
-class BlocksFromController:
+class ControllerBlockAllocator:
     """Asks the controller for blocks (KIP-730)."""
 
     def __init__(self, channel: ControllerChannel, broker_epoch: Callable[[], int]) -> None:
@@ -150,6 +150,6 @@ class BlocksFromController:
         request = AllocateProducerIdsRequest(broker_id, self._broker_epoch())
         response: AllocateProducerIdsResponse = await self._channel.ask(request)
         if response.error is not ErrorCode.NONE:
-            raise KafkaError(response.error, "the controller gives no producer ids")
+            raise KafkaError(response.error, "the controller refused to allocate producer ids")
         first = response.first_producer_id
         return first, first + response.count - 1

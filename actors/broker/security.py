@@ -118,9 +118,9 @@ class BrokerSecurity:
     @property
     def followed(self) -> tuple[ChangeNotifications, ...]:
         """The change notifications that the broker follows for ACLs and tokens."""
-        of_acls = () if self.authorizer is None else self.acls.followed
-        of_tokens = self.tokens.followed if self._config.delegation_token_key else ()
-        return (*of_acls, *of_tokens)
+        acl_notifications = () if self.authorizer is None else self.acls.followed
+        token_notifications = self.tokens.followed if self._config.delegation_token_key else ()
+        return (*acl_notifications, *token_notifications)
 
     def _user_changed(self, entity: str, values: Mapping[str, str]) -> None:
         self.scram.user_changed(entity, values)

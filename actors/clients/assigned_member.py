@@ -20,7 +20,7 @@ from ...protocol.values import TopicPartition
 from .assignors import Partitions
 from .client import RETRY_BACKOFF_MS, SimulatedClient
 from .client_operation import ClientOperation
-from .coordinator_link import ELSEWHERE
+from .coordinator_link import COORDINATOR_MOVED
 from .group_settings import GroupConsumerSettings
 from .membership import MemberOwner, Membership
 
@@ -50,22 +50,25 @@ class AssignedMember(Membership):
         brokers: Callable[[], list[int]],
     ) -> None:
         super().__init__(node, owner, settings, brokers)
-        self._says_all = True
+        self._must_send_all_fields = True
         """True if the next heartbeat has to contain all fields, as an answer may have been lost."""
         self._interval_ms = RETRY_BACKOFF_MS
-        self._told: Partitions = ()
+        self._reported_owned: Partitions = ()
         self._target: Partitions | None = None
         """Assignment that the member has not adopted yet; None if there is none."""
 
     async def run(self) -> None:
         """Join and send heartbeats, until this member leaves or is refused for good."""
         while not self.has_left and self.failure is None:
-            if self._link.broker_id is None and not await self._link.seek():
+            if (
+                self._link.broker_id is None
+                and not await self._link.find_coordinator_as_operation()
+            ):
                 await sleep(self._node, RETRY_BACKOFF_MS)
                 continue
-            if not await self._beat():
+            if not await self._send_heartbeat():
                 continue
-            if self._target is not None and await self._take(self._target):
+            if self._target is not None and await self._reconcile(self._target):
                 continue  # the next heartbeat acknowledges it at once
             timer = self._node.call_later_ms(self._interval_ms, self._wake.notify)
             await self._wake.wait()
@@ -74,7 +77,7 @@ class AssignedMember(Membership):
     def rejoin(self) -> None:
         """Do nothing, as the coordinator handles changes of topics."""
 
-    def _farewell(self) -> ConsumerGroupHeartbeatRequest | None:
+    def _leave_request(self) -> ConsumerGroupHeartbeatRequest | None:
         if self.generation == NO_GENERATION:
             return None
         instance_id = self._settings.group_instance_id
@@ -84,40 +87,40 @@ class AssignedMember(Membership):
 
     # -- heartbeats ----------------------------------------------------------------------------
 
-    async def _beat(self) -> bool:
+    async def _send_heartbeat(self) -> bool:
         """Send a heartbeat and handle its answer; returns False if another is due at once."""
         settings = self._settings
-        joins = self.generation == NO_GENERATION
-        says_all = joins or self._says_all
-        owned = () if joins else self.owned
+        is_joining = self.generation == NO_GENERATION
+        sends_all_fields = is_joining or self._must_send_all_fields
+        owned = () if is_joining else self.owned
         request = ConsumerGroupHeartbeatRequest(
             settings.group_id,
             self.member_id,
-            JOIN_EPOCH if joins else self.generation,
+            JOIN_EPOCH if is_joining else self.generation,
             settings.group_instance_id,
             None,
-            settings.rebalance_timeout_ms if says_all else -1,
-            settings.topics if says_all else None,
+            settings.rebalance_timeout_ms if sends_all_fields else -1,
+            settings.topics if sends_all_fields else None,
             None,
-            settings.group_remote_assignor if says_all else None,
-            self._by_topic_id(owned) if says_all or owned != self._told else None,
+            settings.group_remote_assignor if sends_all_fields else None,
+            self._by_topic_id(owned) if sends_all_fields or owned != self._reported_owned else None,
         )
-        response: ConsumerGroupHeartbeatResponse | None = await self._link.beat(
+        response: ConsumerGroupHeartbeatResponse | None = await self._link.heartbeat(
             request, settings.request_timeout_ms
         )
         if self.has_left:
             return False
         if response is None:
-            self._says_all = True
+            self._must_send_all_fields = True
             return False
         if response.error is not _NONE:
-            await self._refused(response.error)
+            await self._handle_error(response.error)
             return False
-        self._says_all, self._told = False, owned
-        self._be(response.member_id or self.member_id, response.member_epoch)
+        self._must_send_all_fields, self._reported_owned = False, owned
+        self._set_membership(response.member_id or self.member_id, response.member_epoch)
         self._interval_ms = response.heartbeat_interval_ms
         if response.assignment is not None:
-            await self._learn(response.assignment)
+            await self._resolve_assignment(response.assignment)
         return not self.has_left
 
     def _by_topic_id(self, owned: Partitions) -> tuple[tuple[str, tuple[int, ...]], ...]:
@@ -127,7 +130,9 @@ class AssignedMember(Membership):
             numbers.setdefault(topic_id, []).append(partition.partition)
         return tuple((topic_id, tuple(found)) for topic_id, found in numbers.items())
 
-    async def _learn(self, assignment: tuple[tuple[str, tuple[int, ...]], ...]) -> None:
+    async def _resolve_assignment(
+        self, assignment: tuple[tuple[str, tuple[int, ...]], ...]
+    ) -> None:
         """Keep an assignment to adopt, once the names of its topics are known."""
         found: list[TopicPartition] = []
         for topic_id, numbers in assignment:
@@ -138,29 +143,29 @@ class AssignedMember(Membership):
             found += [TopicPartition(name or "", number) for number in numbers]
         self._target = tuple(sorted(found))
 
-    async def _refused(self, error: ErrorCode) -> None:
+    async def _handle_error(self, error: ErrorCode) -> None:
         """React to an error of the coordinator before the next heartbeat."""
-        self._says_all = True
+        self._must_send_all_fields = True
         if error in _FENCED:
-            self._be(self.member_id, NO_GENERATION)
+            self._set_membership(self.member_id, NO_GENERATION)
             self._target = None
-            self._give_up(self.owned, is_lost=True)
+            self._revoke(self.owned, is_lost=True)
             return
         if error in _FATAL:
-            self._end(error)
-        elif error in ELSEWHERE:
+            self._fail_membership(error)
+        elif error in COORDINATOR_MOVED:
             self._link.broker_id = None
         await sleep(self._node, RETRY_BACKOFF_MS)
 
     # -- assignments ---------------------------------------------------------------------------
 
-    async def _take(self, target: Partitions) -> bool:
+    async def _reconcile(self, target: Partitions) -> bool:
         """Give up revoked partitions and begin to read new ones; returns whether the partitions
         owned differ from those last reported."""
         revoked = tuple(p for p in self.owned if p not in target)
         if revoked:
             await self.commit()
-            self._give_up(revoked, is_lost=False)
+            self._revoke(revoked, is_lost=False)
         new = tuple(p for p in target if p not in self.owned)
         member = self.member_id, self.generation
         positions: dict[TopicPartition, int] | None = {}
@@ -176,4 +181,4 @@ class AssignedMember(Membership):
             self.owned = target
             if new:
                 self._owner.partitions_assigned(new, positions)
-        return self.owned != self._told
+        return self.owned != self._reported_owned

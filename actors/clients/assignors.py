@@ -35,14 +35,14 @@ def range_assignor(counts: Mapping[str, int], members: Mapping[str, Subscription
     """Assign contiguous partitions of each topic to each member; the first members get one more."""
     assignment: Assignment = {member: [] for member in members}
     for topic in sorted(counts):
-        consumers = [m for m in _in_order(members) if topic in members[m].topics]
+        consumers = [m for m in _sorted_members(members) if topic in members[m].topics]
         if not consumers:
             continue
         share, rest = divmod(counts[topic], len(consumers))
         start = 0
         for index, member in enumerate(consumers):
             size = share + (index < rest)
-            assignment[member] += _of(topic, range(start, start + size))
+            assignment[member] += _partitions_of(topic, range(start, start + size))
             start += size
     return assignment
 
@@ -52,16 +52,16 @@ def round_robin_assignor(
 ) -> Assignment:
     """Assign each partition in turn to the next member that subscribes to its topic."""
     assignment: Assignment = {member: [] for member in members}
-    ring = _in_order(members)
-    at = 0
+    ring = _sorted_members(members)
+    position = 0
     for topic in sorted(counts):
         if not any(topic in subscription.topics for subscription in members.values()):
             continue
-        for partition in _of(topic, range(counts[topic])):
-            while topic not in members[ring[at % len(ring)]].topics:
-                at += 1
-            assignment[ring[at % len(ring)]].append(partition)
-            at += 1
+        for partition in _partitions_of(topic, range(counts[topic])):
+            while topic not in members[ring[position % len(ring)]].topics:
+                position += 1
+            assignment[ring[position % len(ring)]].append(partition)
+            position += 1
     return assignment
 
 
@@ -73,8 +73,10 @@ def sticky_assignor(counts: Mapping[str, int], members: Mapping[str, Subscriptio
     """
     assignment: Assignment = {member: [] for member in members}
     taken: dict[TopicPartition, None] = {}
-    order = _in_order(members)
-    everything = [p for topic in sorted(counts) for p in _of(topic, range(counts[topic]))]
+    order = _sorted_members(members)
+    everything = [
+        p for topic in sorted(counts) for p in _partitions_of(topic, range(counts[topic]))
+    ]
     least, rest = divmod(len(everything), max(len(order), 1))
     for member in order:
         topics = members[member].topics
@@ -121,7 +123,7 @@ COOPERATIVE = ("cooperative-sticky",)
 """Names of the assignors whose members keep their partitions while joining."""
 
 
-def _in_order(members: Mapping[str, Subscription]) -> list[str]:
+def _sorted_members(members: Mapping[str, Subscription]) -> list[str]:
     def key(member: str) -> tuple[bool, str]:
         instance_id = members[member].group_instance_id
         return (instance_id is None, member if instance_id is None else instance_id)
@@ -129,7 +131,7 @@ def _in_order(members: Mapping[str, Subscription]) -> list[str]:
     return sorted(members, key=key)
 
 
-def _of(topic: str, numbers: Iterable[int]) -> list[TopicPartition]:
+def _partitions_of(topic: str, numbers: Iterable[int]) -> list[TopicPartition]:
     return [TopicPartition(topic, number) for number in numbers]
 
 
@@ -143,8 +145,8 @@ def encode_subscription(topics: Sequence[str], owned: Iterable[TopicPartition]) 
 
 def decode_subscription(data: bytes, group_instance_id: str | None = None) -> Subscription:
     """Decode the subscription of a member; raises ``ClientError`` for malformed bytes."""
-    told = embedded_protocol.decode_subscription(data)
-    return Subscription(told.topics, _partitions(told.owned), group_instance_id)
+    subscription = embedded_protocol.decode_subscription(data)
+    return Subscription(subscription.topics, _partitions(subscription.owned), group_instance_id)
 
 
 def encode_assignment(partitions: Iterable[TopicPartition]) -> bytes:

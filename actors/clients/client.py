@@ -21,9 +21,9 @@ RETRY_BACKOFF_MS = 100
 METADATA_MAX_AGE_MS = 300000
 
 
-def check_numbers(settings: object, least: Mapping[str, int]) -> None:
+def check_numbers(settings: object, minimums: Mapping[str, int]) -> None:
     """Refuse settings that are not numbers or are below their minimum; times may be fractions."""
-    for name, low in least.items():
+    for name, low in minimums.items():
         value = getattr(settings, name)
         kinds = (int, float) if name.endswith("_ms") else (int,)
         if isinstance(value, bool) or not isinstance(value, kinds) or not low <= value < math.inf:
@@ -52,35 +52,35 @@ class SimulatedClient(Node):
         self.request_timeout_ms = request_timeout_ms
         self.leaders: dict[TopicPartition, tuple[int, int]] = {}  # (broker id, leader epoch)
         self.partitions: dict[str, int] = {}  # topic -> partition count
-        self._known = list(bootstrap)
+        self._known_brokers = list(bootstrap)
         self._next_broker = 0
-        self.metadata_wanted_of: int | None = None
+        self.metadata_requested_from: int | None = None
         """Broker that has been asked for metadata and has not answered yet."""
         self._refreshing = False
-        self._refresh_wanted = False
+        self._must_refresh_again = False
         self._refreshed_at_ms = -METADATA_MAX_AGE_MS
         self._topics: dict[str, None] = {}
-        self._before_operation: int | None = None
+        self._cause_before_operation: int | None = None
 
     def start_task(self, coroutine: Coroutine[Any, Any, T]) -> Task[T]:
         """Run a coroutine, such as one that awaits methods of a transactional producer.
 
         The ``Task`` has its outcome.
         """
-        self._before_operation = None
+        self._cause_before_operation = None
         task = super().start_task(coroutine)
         self._end_operation()
         return task
 
     def _end_operation(self) -> None:
         """Restore the cause that was current before the operation began."""
-        if self._before_operation is not None:
-            self.runtime.cause = self._before_operation
+        if self._cause_before_operation is not None:
+            self.runtime.cause = self._cause_before_operation
 
     def note_operation(self, before: int | None) -> None:
         """Note that a coroutine has begun an operation, at the event ``before``."""
-        if self._before_operation is None:
-            self._before_operation = before
+        if self._cause_before_operation is None:
+            self._cause_before_operation = before
 
     def record(
         self, kind: str, what: str, text: str | None = None, operation: int | None = None
@@ -100,10 +100,10 @@ class SimulatedClient(Node):
             self._now_us(), kind, self.name, None, what, None, cause, text, operation
         )
         if kind == "client_fail":
-            self.tell("last_error", text)
+            self.report_state("last_error", text)
         return event
 
-    def tell(self, path: str, value: object) -> None:
+    def report_state(self, path: str, value: object) -> None:
         """Report a change of state to the recorder, if there is one."""
         if self.state_listener is not None:
             self.state_listener(path, None, value)
@@ -117,7 +117,7 @@ class SimulatedClient(Node):
     def refresh_metadata(self, *, at_once: bool = False) -> None:
         """Request metadata now, or as soon as the back-off allows."""
         if self._refreshing:
-            self._refresh_wanted = True
+            self._must_refresh_again = True
             return
         wait_ms = self._refreshed_at_ms + RETRY_BACKOFF_MS - self.now_ms()
         self._refreshing = True
@@ -126,16 +126,16 @@ class SimulatedClient(Node):
         else:
             self._ask_metadata()
 
-    def turn_from(self, broker_id: int) -> None:
+    def avoid_broker(self, broker_id: int) -> None:
         """Ask another broker for metadata after one did not answer in time: Kafka's client closes
         the connection, and ``NetworkClient.leastLoadedNode`` chooses a broker that is ready."""
-        if self._known[self._next_broker % len(self._known)] == broker_id:
+        if self._known_brokers[self._next_broker % len(self._known_brokers)] == broker_id:
             self._next_broker += 1
 
     def _ask_metadata(self) -> None:
         self._refreshed_at_ms = self.now_ms()
-        broker_id = self._known[self._next_broker % len(self._known)]
-        self.metadata_wanted_of = broker_id
+        broker_id = self._known_brokers[self._next_broker % len(self._known_brokers)]
+        self.metadata_requested_from = broker_id
         request = MetadataRequest(tuple(self._topics))
         pending = self.ask(broker_name(broker_id), request, self.request_timeout_ms)
         pending.add_done_callback(self._metadata_answered)
@@ -144,21 +144,21 @@ class SimulatedClient(Node):
         if self.stopped:
             return
         self._refreshing = False
-        self.metadata_wanted_of = None
+        self.metadata_requested_from = None
         if pending.exception is not None:
             self._next_broker += 1
             self.refresh_metadata()
             return
-        again = self._learn(pending.result()) or self._refresh_wanted
-        self._refresh_wanted = False
+        again = self._update_metadata(pending.result()) or self._must_refresh_again
+        self._must_refresh_again = False
         if again:
             self.refresh_metadata()
         self.on_metadata()
 
-    def _learn(self, response: MetadataResponse) -> bool:
+    def _update_metadata(self, response: MetadataResponse) -> bool:
         """Take over the metadata in a response; returns True if some are still missing."""
         if response.brokers:
-            self._known = [broker.id for broker in response.brokers]
+            self._known_brokers = [broker.id for broker in response.brokers]
         incomplete = False
         for topic in response.topics:
             if topic.error != ErrorCode.NONE or topic.name is None:

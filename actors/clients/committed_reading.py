@@ -13,7 +13,9 @@ from ...protocol.data import FetchPartitionResponse
 from ...protocol.records.batch import RecordBatch
 
 
-def handed_out(response: FetchPartitionResponse, is_committed_only: bool) -> Iterator[RecordBatch]:
+def visible_batches(
+    response: FetchPartitionResponse, is_committed_only: bool
+) -> Iterator[RecordBatch]:
     """Yield the batches that an application may see, in order."""
     aborted = sorted(
         (transaction.first_offset, transaction.producer_id)

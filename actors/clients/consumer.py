@@ -26,9 +26,9 @@ from ...protocol.records.batch import RecordBatch
 from ...protocol.values import TopicPartition, frozen
 from ..surroundings import Process, Surroundings
 from .client import RETRY_BACKOFF_MS, SimulatedClient, check_numbers, refuse_setting
-from .committed_reading import handed_out
+from .committed_reading import visible_batches
 
-_LEAST = {
+_MINIMUMS = {
     "fetch_max_wait_ms": 0,
     "fetch_min_bytes": 0,
     "fetch_max_bytes": 0,
@@ -65,7 +65,7 @@ class ConsumerSettings:
             refuse_setting(self, "auto_offset_reset", "'earliest' or 'latest'")
         if self.isolation_level not in (0, 1):
             refuse_setting(self, "isolation_level", "0 (read uncommitted) or 1 (read committed)")
-        check_numbers(self, _LEAST)
+        check_numbers(self, _MINIMUMS)
 
 
 class SimulatedConsumer(SimulatedClient):
@@ -96,7 +96,7 @@ class SimulatedConsumer(SimulatedClient):
         self._not_before_ms: dict[int, int] = {}  # leader -> end of the back-off
         self._position_paths: dict[TopicPartition, str] = {}
 
-    def _tell_position(self, topic_partition: TopicPartition, position: int | None) -> None:
+    def _report_position(self, topic_partition: TopicPartition, position: int | None) -> None:
         """Report the position in a partition to the recorder, if there is one."""
         if self.state_listener is None:
             return
@@ -108,7 +108,7 @@ class SimulatedConsumer(SimulatedClient):
     def assign(self, topic_partitions: Iterable[TopicPartition]) -> None:
         """Read partitions, too, from where ``auto_offset_reset`` says."""
         for topic_partition in topic_partitions:
-            self._tell_position(topic_partition, self.positions.setdefault(topic_partition, -1))
+            self._report_position(topic_partition, self.positions.setdefault(topic_partition, -1))
             self.use_topic(topic_partition.topic)
         self.on_metadata()
 
@@ -116,7 +116,7 @@ class SimulatedConsumer(SimulatedClient):
         """Read partitions, too, from given positions; -1 for where ``auto_offset_reset`` says."""
         self.positions.update(positions)
         for topic_partition, position in positions.items():
-            self._tell_position(topic_partition, position)
+            self._report_position(topic_partition, position)
         self._plan = None
         self._poll()
 
@@ -124,7 +124,7 @@ class SimulatedConsumer(SimulatedClient):
         """Stop reading partitions; answers still under way are dropped."""
         for topic_partition in topic_partitions:
             self.positions.pop(topic_partition, None)
-            self._tell_position(topic_partition, None)
+            self._report_position(topic_partition, None)
         self._plan = None
 
     def on_metadata(self) -> None:
@@ -133,24 +133,24 @@ class SimulatedConsumer(SimulatedClient):
     def _poll(self) -> None:
         """Send one fetch to every leader that has none in flight."""
         plan: dict[int, list[tuple[TopicPartition, int]]] = {}
-        is_whole = True
+        is_complete = True
         for topic_partition, position in self.positions.items():
             leader = self.leaders.get(topic_partition)
             if leader is None:
                 self.refresh_metadata()
-                is_whole = False
+                is_complete = False
             elif position < 0:
                 self._reset(topic_partition, leader[0])
-                is_whole = False
+                is_complete = False
             else:
                 epoch = leader[1] if self.settings.sends_leader_epoch else -1
                 plan.setdefault(leader[0], []).append((topic_partition, epoch))
-        self._plan = plan if is_whole else None
+        self._plan = plan if is_complete else None
         for leader_id, partitions in plan.items():
             if leader_id not in self._fetching and leader_id not in self._not_before_ms:
                 self._fetch(leader_id, partitions)
 
-    def _poll_again(self, leader_id: int) -> None:
+    def _fetch_again(self, leader_id: int) -> None:
         """Fetch again from a leader after its answer; all are polled only if there is no plan."""
         if self._plan is None:
             self._poll()
@@ -159,13 +159,13 @@ class SimulatedConsumer(SimulatedClient):
             if partitions is not None and leader_id not in self._not_before_ms:
                 self._fetch(leader_id, partitions)
 
-    def _fetch(self, leader_id: int, wanted: list[tuple[TopicPartition, int]]) -> None:
+    def _fetch(self, leader_id: int, planned: list[tuple[TopicPartition, int]]) -> None:
         self._fetching[leader_id] = None
         settings = self.settings
         positions = self.positions
         max_bytes = settings.max_partition_fetch_bytes
         partitions = []
-        for topic_partition, epoch in wanted:
+        for topic_partition, epoch in planned:
             position = positions[topic_partition]
             partitions.append(FetchPartition(topic_partition, position, -1, max_bytes, epoch))
         request = FetchRequest(
@@ -192,15 +192,15 @@ class SimulatedConsumer(SimulatedClient):
                 self.record("client_fail", "fetch", f"{outcome}")
             self._back_off(leader_id)
             return
-        trouble = False
+        must_back_off = False
         for partition in outcome.partitions:
-            trouble |= self._take(partition)
-        if trouble:
+            must_back_off |= self._process_partition(partition)
+        if must_back_off:
             self._back_off(leader_id)
         else:
-            self._poll_again(leader_id)
+            self._fetch_again(leader_id)
 
-    def _take(self, partition: FetchPartitionResponse) -> bool:
+    def _process_partition(self, partition: FetchPartitionResponse) -> bool:
         """Advance past the records of an answer; returns True if the leader may have changed."""
         topic_partition = partition.topic_partition
         if topic_partition not in self.positions:
@@ -212,20 +212,20 @@ class SimulatedConsumer(SimulatedClient):
             if partition.error != ErrorCode.OFFSET_OUT_OF_RANGE:
                 return True
             self.positions[topic_partition] = -1
-            self._tell_position(topic_partition, -1)
+            self._report_position(topic_partition, -1)
             self._plan = None
             return False
         position = self.positions.get(topic_partition, -1)
-        shown: set[int] | None = None
+        visible: set[int] | None = None
         for batch in partition.records:
             next_offset = batch.last_offset + 1
             if next_offset <= position or not next_offset:
                 continue  # read before, or cut off at the end of the answer
             if batch.summary is None and (batch.is_control or batch.is_transactional):
-                if shown is None:
+                if visible is None:
                     is_committed_only = self.settings.isolation_level == READ_COMMITTED
-                    shown = {id(found) for found in handed_out(partition, is_committed_only)}
-                if id(batch) not in shown:
+                    visible = {id(found) for found in visible_batches(partition, is_committed_only)}
+                if id(batch) not in visible:
                     position = next_offset
                     continue
             if self.on_batch is not None:
@@ -235,7 +235,7 @@ class SimulatedConsumer(SimulatedClient):
         if position >= 0 and position != self.positions[topic_partition]:
             self.positions[topic_partition] = position
             if self.state_listener is not None:
-                self._tell_position(topic_partition, position)
+                self._report_position(topic_partition, position)
         return False
 
     def _back_off(self, leader_id: int) -> None:
@@ -278,5 +278,5 @@ class SimulatedConsumer(SimulatedClient):
             return
         if self.positions.get(topic_partition) == -1:
             self.positions[topic_partition] = answer.offset
-            self._tell_position(topic_partition, answer.offset)
+            self._report_position(topic_partition, answer.offset)
         self._poll()

@@ -14,8 +14,8 @@ from .client import RETRY_BACKOFF_MS, SimulatedClient
 
 GROUP = 0
 TRANSACTION = 1
-_LOST = (ErrorCode.NOT_COORDINATOR, ErrorCode.COORDINATOR_NOT_AVAILABLE)
-_BUSY = (
+_COORDINATOR_MOVED = (ErrorCode.NOT_COORDINATOR, ErrorCode.COORDINATOR_NOT_AVAILABLE)
+_RETRIABLE = (
     ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
     ErrorCode.CONCURRENT_TRANSACTIONS,
     ErrorCode.UNSTABLE_OFFSET_COMMIT,
@@ -44,22 +44,22 @@ class CoordinatedClient(SimulatedClient):
                 error = ErrorCode.COORDINATOR_NOT_AVAILABLE
             else:
                 error = error_of(answer)
-                if error not in _LOST and error not in _BUSY:
+                if error not in _COORDINATOR_MOVED and error not in _RETRIABLE:
                     return answer
-            if error in _LOST:
+            if error in _COORDINATOR_MOVED:
                 self._coordinators.pop((key_type, key), None)
             await sleep(self, RETRY_BACKOFF_MS)
 
     async def _find_coordinator(self, key_type: int, key: str) -> int:
         request = FindCoordinatorRequest((key,), key_type)
         while True:
-            broker_id = self._known[self._next_broker % len(self._known)]
+            broker_id = self._known_brokers[self._next_broker % len(self._known_brokers)]
             try:
                 answer = await self.ask(broker_name(broker_id), request, self.request_timeout_ms)
             except (Disconnected, RequestTimeout):
                 self._next_broker += 1
             else:
-                found = answer.coordinators[0]
-                if found.error is ErrorCode.NONE:
-                    return int(found.node_id)
+                coordinator = answer.coordinators[0]
+                if coordinator.error is ErrorCode.NONE:
+                    return int(coordinator.node_id)
             await sleep(self, RETRY_BACKOFF_MS)

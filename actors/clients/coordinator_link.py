@@ -23,11 +23,11 @@ from .client_operation import ClientOperation
 from .group_settings import GroupConsumerSettings
 
 _NONE = ErrorCode.NONE
-ELSEWHERE = (ErrorCode.NOT_COORDINATOR, ErrorCode.COORDINATOR_NOT_AVAILABLE)
+COORDINATOR_MOVED = (ErrorCode.NOT_COORDINATOR, ErrorCode.COORDINATOR_NOT_AVAILABLE)
 """Errors after which the coordinator has to be found again."""
 
 
-class Committing(Protocol):
+class CommittingMember(Protocol):
     """A member whose positions are committed."""
 
     member_id: str
@@ -52,15 +52,15 @@ class CoordinatorLink:
         self._settings = settings
         self._group_id = settings.group_id
         self._brokers = brokers
-        self._asked = 0
+        self._next_broker_index = 0
         self.broker_id: int | None = None
         """Id of the coordinator; None while it is unknown."""
 
-    async def find(self) -> bool:
+    async def find_coordinator(self) -> bool:
         """Ask the next broker for the coordinator of the group; returns whether it knew."""
         brokers = self._brokers()
-        broker_id = brokers[self._asked % len(brokers)]
-        self._asked += 1
+        broker_id = brokers[self._next_broker_index % len(brokers)]
+        self._next_broker_index += 1
         request = FindCoordinatorRequest((self._group_id,))
         response = await self._ask_broker(broker_id, request, self._settings.request_timeout_ms)
         if response is None or response.coordinators[0].error is not _NONE:
@@ -68,15 +68,15 @@ class CoordinatorLink:
         self.broker_id = response.coordinators[0].node_id
         return True
 
-    async def seek(self) -> bool:
-        """Do as ``find``, as an operation of its own."""
+    async def find_coordinator_as_operation(self) -> bool:
+        """Do as ``find_coordinator``, as an operation of its own."""
         with ClientOperation(self._node, "find_coordinator", self._group_id) as operation:
-            found = await self.find()
+            found = await self.find_coordinator()
             if not found:
                 operation.fail("not known")
         return found
 
-    async def beat(self, request: Any, timeout_ms: int) -> Any:
+    async def heartbeat(self, request: Any, timeout_ms: int) -> Any:
         """Send a heartbeat with ``ask``, as an operation of its own."""
         with ClientOperation(self._node, "heartbeat", self._group_id) as operation:
             response = await self.ask(request, timeout_ms)
@@ -105,13 +105,13 @@ class CoordinatorLink:
     # -- offsets -------------------------------------------------------------------------------
 
     async def fetch_committed(
-        self, partitions: Partitions, goes_on: Callable[[], bool], member: Any = (None, -1)
+        self, partitions: Partitions, is_current: Callable[[], bool], member: Any = (None, -1)
     ) -> dict[TopicPartition, int] | None:
         """Fetch the committed offsets; None if the coordinator or the membership has been lost.
 
         ``member`` is the id and epoch of a member of the consumer protocol.
         """
-        while partitions and goes_on():
+        while partitions and is_current():
             request = OffsetFetchRequest(self._group_id, partitions, True, *member)
             response = await self.ask(request)
             if response is None:
@@ -120,7 +120,7 @@ class CoordinatorLink:
             failed = next((error for error in errors if error is not _NONE), _NONE)
             if failed is _NONE:
                 return {answer.topic_partition: answer.offset for answer in response.partitions}
-            if failed in ELSEWHERE:
+            if failed in COORDINATOR_MOVED:
                 self.broker_id = None
                 return None
             if failed in (ErrorCode.UNKNOWN_MEMBER_ID, ErrorCode.STALE_MEMBER_EPOCH):
@@ -128,12 +128,12 @@ class CoordinatorLink:
             await sleep(self._node, RETRY_BACKOFF_MS)
         return {}
 
-    async def commit(self, member: Committing) -> ErrorCode:
+    async def commit(self, member: CommittingMember) -> ErrorCode:
         """Commit a member's positions, and note those accepted; returns the first error, or
         NONE."""
         return await self._commit(member, member.read_positions())
 
-    async def commit_apart(self, member: Committing) -> ErrorCode:
+    async def commit_as_operation(self, member: CommittingMember) -> ErrorCode:
         """Do as ``commit``, as an operation of its own if there are positions and a coordinator."""
         positions = member.read_positions()
         if self.broker_id is None or not positions:
@@ -145,7 +145,7 @@ class CoordinatorLink:
         return error
 
     async def _commit(
-        self, member: Committing, positions: Mapping[TopicPartition, int]
+        self, member: CommittingMember, positions: Mapping[TopicPartition, int]
     ) -> ErrorCode:
         if not positions:
             return _NONE
@@ -164,6 +164,6 @@ class CoordinatorLink:
         for partition, offset in positions.items():
             if errors.get(partition) is _NONE:
                 committed[partition] = offset
-        if any(error in ELSEWHERE for error in errors.values()):
+        if any(error in COORDINATOR_MOVED for error in errors.values()):
             self.broker_id = None
         return next((error for error in errors.values() if error is not _NONE), _NONE)

@@ -35,11 +35,11 @@ class SimulatedGroupConsumer(SimulatedConsumer):
         """Changes of the assignment, oldest first."""
         self.on_rebalance: Callable[[AssignmentChange], object] | None = None
         """Called with each ``AssignmentChange``; initially None."""
-        self._counts: dict[str, int] = {}
+        self._partition_counts: dict[str, int] = {}
         self._topic_ids: dict[str, str] = {}
         kind = AssignedMember if settings.group_protocol == CONSUMER_PROTOCOL else GroupMember
         self.membership: GroupMember | AssignedMember = kind(
-            self, self, settings, lambda: self._known
+            self, self, settings, lambda: self._known_brokers
         )
         for topic in settings.topics:
             self.use_topic(topic)
@@ -93,8 +93,8 @@ class SimulatedGroupConsumer(SimulatedConsumer):
         if any(topic not in self.partitions for topic in topics):
             self.refresh_metadata()
             return None
-        self._counts = {topic: self.partitions[topic] for topic in topics}
-        return self._counts
+        self._partition_counts = {topic: self.partitions[topic] for topic in topics}
+        return self._partition_counts
 
     def topic_name(self, topic_id: str) -> str | None:
         for topic, known in self._topic_ids.items():
@@ -109,31 +109,32 @@ class SimulatedGroupConsumer(SimulatedConsumer):
     def partitions_assigned(
         self, partitions: Partitions, positions: Mapping[TopicPartition, int]
     ) -> None:
-        self._note("assigned", partitions)
+        self._record_change("assigned", partitions)
         self.seek({partition: positions.get(partition, -1) for partition in partitions})
 
     def partitions_revoked(self, partitions: Partitions, is_lost: bool) -> None:
-        self._note("lost" if is_lost else "revoked", partitions)
+        self._record_change("lost" if is_lost else "revoked", partitions)
         self.unassign(partitions)
 
     def read_positions(self, partitions: Partitions) -> dict[TopicPartition, int]:
         positions = self.positions
         return {p: positions[p] for p in partitions if positions.get(p, -1) >= 0}
 
-    def _note(self, kind: str, partitions: Partitions) -> None:
+    def _record_change(self, kind: str, partitions: Partitions) -> None:
         rebalance = AssignmentChange(self.now_ms(), kind, self.generation, partitions)
         self.rebalances.append(rebalance)
         if self.on_rebalance is not None:
             self.on_rebalance(rebalance)
 
-    def _learn(self, response: MetadataResponse) -> bool:
+    def _update_metadata(self, response: MetadataResponse) -> bool:
         """Take over metadata; the group's leader rejoins if the partitions of a topic changed."""
-        again = super()._learn(response)
+        again = super()._update_metadata(response)
         for topic in response.topics:
             if topic.name is not None and topic.topic_id:
                 self._topic_ids[topic.name] = topic.topic_id
         if self.membership.is_leader and any(
-            self.partitions.get(topic, count) != count for topic, count in self._counts.items()
+            self.partitions.get(topic, count) != count
+            for topic, count in self._partition_counts.items()
         ):
             self.membership.rejoin()
         return again

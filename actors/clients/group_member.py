@@ -30,7 +30,7 @@ from .assignors import (
 )
 from .client import RETRY_BACKOFF_MS, SimulatedClient
 from .client_operation import ClientOperation
-from .coordinator_link import ELSEWHERE
+from .coordinator_link import COORDINATOR_MOVED
 from .group_settings import GroupConsumerSettings
 from .membership import MemberOwner, Membership
 
@@ -58,7 +58,7 @@ class GroupMember(Membership):
         brokers: Callable[[], list[int]],
     ) -> None:
         super().__init__(node, owner, settings, brokers)
-        self._rejoins = False
+        self._must_rejoin = False
 
     # -- the life of a membership --------------------------------------------------------------
 
@@ -68,18 +68,18 @@ class GroupMember(Membership):
             with ClientOperation(self._node, "join_group", self._settings.group_id) as operation:
                 is_member = await self._become_member()
                 if not is_member:
-                    operation.fail(self._reason())
+                    operation.fail(self._failure_reason())
             if is_member:
-                await self._beat()
+                await self._send_heartbeats()
 
-    def _reason(self) -> str:
+    def _failure_reason(self) -> str:
         """Return the reason for which joining has ended without success."""
         return "left" if self.failure is None else self.failure.name
 
     async def _become_member(self) -> bool:
         """Join; returns False if this member leaves or is refused for good."""
         while not self.has_left and self.failure is None:
-            if self._link.broker_id is None and not await self._link.find():
+            if self._link.broker_id is None and not await self._link.find_coordinator():
                 await sleep(self._node, RETRY_BACKOFF_MS)
             elif await self._join():
                 return True
@@ -88,10 +88,10 @@ class GroupMember(Membership):
     def rejoin(self) -> None:
         """Join again, as the partitions to be assigned have changed."""
         if self.generation != NO_GENERATION:
-            self._rejoins = True
+            self._must_rejoin = True
             self._wake.notify()
 
-    def _farewell(self) -> LeaveGroupRequest | None:
+    def _leave_request(self) -> LeaveGroupRequest | None:
         if self._settings.group_instance_id is not None or self.member_id == NO_MEMBER:
             return None
         leaving = LeavingMember(self.member_id, None, "closed")
@@ -105,8 +105,8 @@ class GroupMember(Membership):
         is_eager = settings.assignor not in COOPERATIVE
         if self.owned and is_eager:
             await self._link.commit(self)
-            self._give_up(self.owned, is_lost=False)
-        self._rejoins = False
+            self._revoke(self.owned, is_lost=False)
+        self._must_rejoin = False
         response: JoinGroupResponse | None = await self._link.ask(
             JoinGroupRequest(
                 settings.group_id,
@@ -122,13 +122,13 @@ class GroupMember(Membership):
         if response is None or self.has_left:
             return False
         if response.error is ErrorCode.MEMBER_ID_REQUIRED:
-            self._be(response.member_id, self.generation, self.is_leader)
+            self._set_membership(response.member_id, self.generation, self.is_leader)
             return False
         if response.error is not _NONE:
-            await self._refused(response.error)
+            await self._handle_error(response.error)
             return False
-        leads = response.leader == response.member_id
-        self._be(response.member_id, response.generation, leads)
+        is_leader = response.leader == response.member_id
+        self._set_membership(response.member_id, response.generation, is_leader)
         assignments: tuple[tuple[str, bytes], ...] = ()
         if self.is_leader and not response.skip_assignment:
             assignments = await self._assign(response)
@@ -166,17 +166,17 @@ class GroupMember(Membership):
         if response is None or self.has_left:
             return False
         if response.error is not _NONE:
-            await self._refused(response.error)
+            await self._handle_error(response.error)
             return False
-        return await self._take(decode_assignment(response.assignment))
+        return await self._apply_assignment(decode_assignment(response.assignment))
 
-    async def _take(self, assigned: Partitions) -> bool:
+    async def _apply_assignment(self, assigned: Partitions) -> bool:
         """Give up revoked partitions, and read new ones from the committed offsets on."""
         revoked = tuple(p for p in self.owned if p not in assigned)
         if revoked:
             await self._link.commit(self)
-            self._give_up(revoked, is_lost=False)
-            self._rejoins = True  # other members wait for these partitions (KIP-429)
+            self._revoke(revoked, is_lost=False)
+            self._must_rejoin = True  # other members wait for these partitions (KIP-429)
         new = tuple(p for p in assigned if p not in self.owned)
         positions = await self._link.fetch_committed(new, lambda: not self.has_left)
         if positions is None or self.has_left:
@@ -185,16 +185,18 @@ class GroupMember(Membership):
         self._owner.partitions_assigned(new, positions)
         return True
 
-    async def _refused(self, error: ErrorCode) -> None:
+    async def _handle_error(self, error: ErrorCode) -> None:
         """React to an error of the coordinator before the next attempt."""
         if error in _FATAL:
-            self._end(error)
-        elif error in ELSEWHERE:
+            self._fail_membership(error)
+        elif error in COORDINATOR_MOVED:
             self._link.broker_id = None
         elif error in (ErrorCode.UNKNOWN_MEMBER_ID, ErrorCode.ILLEGAL_GENERATION):
             is_unknown = error is ErrorCode.UNKNOWN_MEMBER_ID
-            self._be(NO_MEMBER if is_unknown else self.member_id, NO_GENERATION, self.is_leader)
-            self._give_up(self.owned, is_lost=True)
+            self._set_membership(
+                NO_MEMBER if is_unknown else self.member_id, NO_GENERATION, self.is_leader
+            )
+            self._revoke(self.owned, is_lost=True)
             return
         elif error is ErrorCode.REBALANCE_IN_PROGRESS:
             return
@@ -202,27 +204,30 @@ class GroupMember(Membership):
 
     # -- between rebalances --------------------------------------------------------------------
 
-    async def _beat(self) -> None:
+    async def _send_heartbeats(self) -> None:
         """Send heartbeats until the group rebalances or no longer knows this member."""
         settings = self._settings
         while not self.has_left:
-            if not self._rejoins:
+            if not self._must_rejoin:
                 timer = self._node.call_later_ms(settings.heartbeat_interval_ms, self._wake.notify)
                 await self._wake.wait()
                 timer.cancel()
-            if self._rejoins or self.has_left:
+            if self._must_rejoin or self.has_left:
                 return
-            if self._link.broker_id is None and not await self._link.seek():
+            if (
+                self._link.broker_id is None
+                and not await self._link.find_coordinator_as_operation()
+            ):
                 await sleep(self._node, RETRY_BACKOFF_MS)
                 continue
             request = HeartbeatRequest(
                 settings.group_id, self.generation, self.member_id, settings.group_instance_id
             )
-            response = await self._link.beat(request, settings.session_timeout_ms)
+            response = await self._link.heartbeat(request, settings.session_timeout_ms)
             if response is None or response.error is _NONE:
                 continue
             if response.error is ErrorCode.REBALANCE_IN_PROGRESS:
                 return
-            await self._refused(response.error)
-            if response.error not in ELSEWHERE:
+            await self._handle_error(response.error)
+            if response.error not in COORDINATOR_MOVED:
                 return

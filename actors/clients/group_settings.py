@@ -8,7 +8,7 @@ from .assignors import ASSIGNORS
 from .client import refuse_setting
 from .consumer import ConsumerSettings
 
-_LEAST = {
+_MINIMUMS = {
     "session_timeout_ms": 1,
     "heartbeat_interval_ms": 1,
     "rebalance_timeout_ms": 1,
@@ -55,6 +55,6 @@ class GroupConsumerSettings(ConsumerSettings):
             refuse_setting(self, "assignor", f"one of {', '.join(ASSIGNORS)}")
         if self.group_protocol not in (CLASSIC_PROTOCOL, CONSUMER_PROTOCOL):
             refuse_setting(self, "group_protocol", f"{CLASSIC_PROTOCOL} or {CONSUMER_PROTOCOL}")
-        for name, low in _LEAST.items():
+        for name, low in _MINIMUMS.items():
             if not getattr(self, name) >= low:
                 refuse_setting(self, name, f"a number >= {low}")

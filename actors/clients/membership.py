@@ -86,34 +86,34 @@ class Membership(ABC):
         self.has_left = True
         self._wake.notify()
         await self.commit()
-        self._give_up(self.owned, is_lost=False)
-        farewell = self._farewell()
-        if farewell is not None and self._link.broker_id is not None:
+        self._revoke(self.owned, is_lost=False)
+        leave_request = self._leave_request()
+        if leave_request is not None and self._link.broker_id is not None:
             with ClientOperation(self._node, "leave_group", self._settings.group_id):
-                await self._link.ask(farewell)
+                await self._link.ask(leave_request)
         self.generation = NO_GENERATION
 
     @abstractmethod
-    def _farewell(self) -> Any:
+    def _leave_request(self) -> Any:
         """Return the request by which this member leaves; None if none is needed."""
 
-    def _be(self, member_id: str, generation: int, is_leader: bool = False) -> None:
+    def _set_membership(self, member_id: str, generation: int, is_leader: bool = False) -> None:
         """Set the member id, the generation and the role of leader."""
         self.member_id, self.generation, self.is_leader = member_id, generation, is_leader
 
-    def _end(self, failure: ErrorCode) -> None:
+    def _fail_membership(self, failure: ErrorCode) -> None:
         """End the membership after an error by which the group refuses this member for good."""
         self.failure = failure
-        self._give_up(self.owned, is_lost=True)
+        self._revoke(self.owned, is_lost=True)
 
-    def _give_up(self, partitions: Partitions, *, is_lost: bool) -> None:
+    def _revoke(self, partitions: Partitions, *, is_lost: bool) -> None:
         if partitions:
             self.owned = tuple(p for p in self.owned if p not in partitions)
             self._owner.partitions_revoked(partitions, is_lost)
 
     async def commit(self) -> bool:
         """Commit the positions in the partitions owned; returns whether all were accepted."""
-        return await self._link.commit_apart(self) is ErrorCode.NONE
+        return await self._link.commit_as_operation(self) is ErrorCode.NONE
 
     def read_positions(self) -> Mapping[TopicPartition, int]:
         """Return the positions in the partitions that this member owns."""

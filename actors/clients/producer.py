@@ -41,7 +41,7 @@ _NONE = ErrorCode.NONE
 
 _Send = Callable[[TopicPartition, PartitionQueue, ProducerBatch, int], None]
 
-_LEAST = {
+_MINIMUMS = {
     "linger_ms": 0,
     "batch_records": 1,
     "max_in_flight": 1,
@@ -82,7 +82,7 @@ class ProducerSettings:
             refuse_setting(self, "acks", "-1 (all), 0 or 1")
         if not isinstance(self.enable_idempotence, bool):
             refuse_setting(self, "enable_idempotence", "True or False")
-        check_numbers(self, _LEAST)
+        check_numbers(self, _MINIMUMS)
 
 
 @checks_arguments
@@ -109,13 +109,13 @@ class SimulatedProducer(SimulatedClient):
         """Settings of the producer."""
         self._queues: dict[tuple[str, int], PartitionQueue] = {}
         self._identity: Identity = NO_IDENTITY
-        self._asking_id = False
-        self._renumbered_later: list[PartitionQueue] = []  # once there is an identity
+        self._is_requesting_producer_id = False
+        self._queues_to_renumber: list[PartitionQueue] = []  # once there is an identity
         delivery_timeout_ms = settings.delivery_timeout_ms
-        self._unhurried_ms = delivery_timeout_ms - settings.request_timeout_ms
+        self._deadline_timer_age_ms = delivery_timeout_ms - settings.request_timeout_ms
         """Age up to which the request of a batch times out before the batch's delivery timeout."""
         self._sends_at_once = (
-            not settings.linger_ms and delivery_timeout_ms > 0 and self._unhurried_ms >= 0
+            not settings.linger_ms and delivery_timeout_ms > 0 and self._deadline_timer_age_ms >= 0
         )
         self._send: _Send = self._send_batch
         self._finish: Callable[[ProducerBatch, ErrorCode, int], None] = self._finish_batch
@@ -125,7 +125,7 @@ class SimulatedProducer(SimulatedClient):
         """Number of records acknowledged."""
         self.failed: int = 0
         """Number of records given up."""
-        self._failed_told = -1  # the count last reported; -1 before the first report
+        self._reported_failed = -1  # the count last reported; -1 before the first report
         self.retries: int = 0
         """Number of times that a batch was put back to be sent again."""
         self.on_service_time: Callable[[TopicPartition, int, int], object] | None = None
@@ -165,18 +165,18 @@ class SimulatedProducer(SimulatedClient):
             and queue.in_flight < settings.max_in_flight
             and queue.not_before_ms <= now
             and (leader := self.leaders.get(where)) is not None
-            and queue.ready_for is self._identity
+            and queue.numbering_identity is self._identity
         ):  # nothing to wait for, so the batch bypasses the queue
-            alone = ProducerBatch(now)
-            alone.records.append((key, value, self.wall_ms(), callback))
-            self._send(where, queue, alone, leader[0])
+            single_batch = ProducerBatch(now)
+            single_batch.records.append((key, value, self.wall_ms(), callback))
+            self._send(where, queue, single_batch, leader[0])
             return
         batch = queue.open_batch
         if batch is None:
             batch = queue.open_batch = ProducerBatch(now)
             queue.batches.append(batch)
             if self.state_listener is not None:
-                self._begin(queue, batch)
+                self._record_invocation(queue, batch)
             if settings.linger_ms:
                 self.call_later_ms(settings.linger_ms, functools.partial(self._drain, where, queue))
         records = batch.records
@@ -208,10 +208,10 @@ class SimulatedProducer(SimulatedClient):
     def on_metadata(self) -> None:
         for queue in self._queues.values():
             if not queue.is_known:
-                self._begin_waiting(queue)
+                self._start_timeouts(queue)
             self._drain(queue.topic_partition, queue)
 
-    def _begin_waiting(self, queue: PartitionQueue) -> None:
+    def _start_timeouts(self, queue: PartitionQueue) -> None:
         """Start linger and delivery timeout when the partition becomes known: Kafka's ``send`` adds
         a record to a batch only then (``KafkaProducer.waitOnMetadata``)."""
         where = queue.topic_partition
@@ -234,8 +234,8 @@ class SimulatedProducer(SimulatedClient):
     def _expire_later(self, queue: PartitionQueue, batch: ProducerBatch) -> None:
         """Set a timer that gives up the first batch, as no answer will trigger that."""
         if queue.expiry is None:
-            left_ms = self._deadline_ms(queue, batch) - self.now_ms()
-            queue.expiry = self.call_later_ms(left_ms, functools.partial(self._expire, queue))
+            remaining_ms = self._deadline_ms(queue, batch) - self.now_ms()
+            queue.expiry = self.call_later_ms(remaining_ms, functools.partial(self._expire, queue))
 
     def _expire(self, queue: PartitionQueue) -> None:
         queue.expiry = None
@@ -257,7 +257,7 @@ class SimulatedProducer(SimulatedClient):
                 batches.popleft()
                 if queue.open_batch is batch:
                     queue.open_batch = None
-                self._give_up(queue, batch)
+                self._expire_batch(queue, batch)
                 continue
             if queue.not_before_ms > now:
                 if not queue.is_waking:
@@ -280,7 +280,7 @@ class SimulatedProducer(SimulatedClient):
                 self._expire_later(queue, batch)
                 return
             if (
-                batch.base_sequence >= 0 or queue.ready_for is not self._identity
+                batch.base_sequence >= 0 or queue.numbering_identity is not self._identity
             ) and not self._may_send(queue, batch):
                 self._expire_later(queue, batch)
                 return
@@ -290,14 +290,16 @@ class SimulatedProducer(SimulatedClient):
             if queue.open_batch is batch:
                 queue.open_batch = None
             self._send(topic_partition, queue, batch, leader[0])
-            if now - batch.created_at_ms > self._unhurried_ms and not batch.has_deadline:
+            if now - batch.created_at_ms > self._deadline_timer_age_ms and not batch.has_deadline:
                 batch.has_deadline = True
-                left_ms = batch.created_at_ms + settings.delivery_timeout_ms - now
-                self.call_later_ms(left_ms, functools.partial(self._reach_deadline, queue, batch))
+                remaining_ms = batch.created_at_ms + settings.delivery_timeout_ms - now
+                self.call_later_ms(
+                    remaining_ms, functools.partial(self._reach_deadline, queue, batch)
+                )
 
     def _may_send(self, queue: PartitionQueue, batch: ProducerBatch) -> bool:
         if self._identity is NO_IDENTITY and queue.is_idempotent:
-            self._ask_producer_id()
+            self._request_producer_id()
             return False
         return queue.may_send(batch, self._identity)
 
@@ -306,43 +308,43 @@ class SimulatedProducer(SimulatedClient):
         if self.stopped or batch.has_ended:
             return
         if batch not in queue.batches:
-            self._give_up(queue, batch)
+            self._expire_batch(queue, batch)
         self._drain(queue.topic_partition, queue)
 
-    def _give_up(self, queue: PartitionQueue, batch: ProducerBatch) -> None:
+    def _expire_batch(self, queue: PartitionQueue, batch: ProducerBatch) -> None:
         """End a batch by its delivery timeout."""
-        self._tell_wait(queue, batch)
-        queue.given_up(batch)
-        if queue.wants_new_epoch():
-            self._raise_epoch(queue)
+        self._report_wait(queue, batch)
+        queue.record_expired(batch)
+        if queue.resolve_sequences():
+            self._bump_epoch(queue)
         self._finish(batch, ErrorCode.REQUEST_TIMED_OUT, -1)
 
-    def _tell_wait(self, queue: PartitionQueue, batch: ProducerBatch) -> None:
+    def _report_wait(self, queue: PartitionQueue, batch: ProducerBatch) -> None:
         """Report to the recorder that a batch has waited until now for a broker."""
         if self.causes is not None:
-            asked = queue.sent_to
-            if asked is None:
-                asked = self.metadata_wanted_of
-            peers = [] if asked is None else [broker_name(asked)]
+            broker_id = queue.sent_to
+            if broker_id is None:
+                broker_id = self.metadata_requested_from
+            peers = [] if broker_id is None else [broker_name(broker_id)]
             self.causes.record_timeout(peers, batch.operation, self.now_ms() - batch.created_at_ms)
 
-    def _raise_epoch(self, queue: PartitionQueue) -> None:
+    def _bump_epoch(self, queue: PartitionQueue) -> None:
         """Raise the producer epoch, and renumber the batches that this partition has sent
         (``TransactionManager.bumpIdempotentProducerEpoch``)."""
         if self._identity is not NO_IDENTITY:
             producer_id, epoch = self._identity
-            may_grow = epoch < EPOCH_MAX
-            self._identity = Identity(producer_id, epoch + 1) if may_grow else NO_IDENTITY
-            self.tell("producer", tuple(self._identity))
+            can_bump = epoch < EPOCH_MAX
+            self._identity = Identity(producer_id, epoch + 1) if can_bump else NO_IDENTITY
+            self.report_state("producer", tuple(self._identity))
         if self._identity is not NO_IDENTITY:
             self._renumber(queue)
-        elif queue not in self._renumbered_later:
-            self._renumbered_later.append(queue)
-            queue.ready_for = None
-            self._ask_producer_id()
+        elif queue not in self._queues_to_renumber:
+            self._queues_to_renumber.append(queue)
+            queue.numbering_identity = None
+            self._request_producer_id()
 
     def _renumber(self, queue: PartitionQueue) -> None:
-        queue.number_anew(self._identity)
+        queue.renumber(self._identity)
         if self.on_renumbered is not None:
             for batch in queue.tracked:
                 self.on_renumbered(queue.topic_partition, [record[1] for record in batch.records])
@@ -351,11 +353,11 @@ class SimulatedProducer(SimulatedClient):
         queue.is_waking = False
         self._drain(topic_partition, queue)
 
-    def _ask_producer_id(self) -> None:
-        if self._asking_id:
+    def _request_producer_id(self) -> None:
+        if self._is_requesting_producer_id:
             return
-        self._asking_id = True
-        broker_id = self._known[self._next_broker % len(self._known)]
+        self._is_requesting_producer_id = True
+        broker_id = self._known_brokers[self._next_broker % len(self._known_brokers)]
         pending = self.ask(
             broker_name(broker_id),
             InitProducerIdRequest(None, 60000),
@@ -366,20 +368,20 @@ class SimulatedProducer(SimulatedClient):
     def _producer_id_answered(self, pending: Pending[Any]) -> None:
         if self.stopped:
             return
-        self._asking_id = False
+        self._is_requesting_producer_id = False
         if pending.exception is not None or pending.result().error != ErrorCode.NONE:
             self._next_broker += 1
             self.call_later_ms(self.settings.retry_backoff_ms, self.on_metadata)
             return
         answer = pending.result()
         self._identity = Identity(answer.producer_id, answer.producer_epoch)
-        self.tell("producer", tuple(self._identity))
-        waiting, self._renumbered_later = self._renumbered_later, []
+        self.report_state("producer", tuple(self._identity))
+        waiting, self._queues_to_renumber = self._queues_to_renumber, []
         for queue in waiting:
             self._renumber(queue)
         self.on_metadata()
 
-    def _begin(self, queue: PartitionQueue, batch: ProducerBatch) -> int | None:
+    def _record_invocation(self, queue: PartitionQueue, batch: ProducerBatch) -> int | None:
         batch.operation = self.record("client_invoke", "produce", queue.name)
         return batch.operation
 
@@ -395,10 +397,10 @@ class SimulatedProducer(SimulatedClient):
         before = runtime.cause
         operation = batch.operation
         if batch.is_retried and (queue.lacks_leader or leader != queue.sent_to):
-            self._tell_wait(queue, batch)
+            self._report_wait(queue, batch)
         queue.sent_to, queue.lacks_leader = leader, False
         if operation is None:
-            runtime.cause = self._begin(queue, batch)
+            runtime.cause = self._record_invocation(queue, batch)
         elif batch.is_retried:
             text = f"{queue.name} again"
             runtime.cause = self.record("client_retry", "produce", text, operation)
@@ -456,12 +458,12 @@ class SimulatedProducer(SimulatedClient):
             error, offset = ErrorCode.NETWORK_EXCEPTION, -1
             if not isinstance(outcome, Disconnected):
                 error = ErrorCode.REQUEST_TIMED_OUT
-                self.turn_from(leader)
+                self.avoid_broker(leader)
         else:
             answer = outcome.partitions[0]
             error, offset = answer.error, answer.base_offset
         if error is _NONE or error is ErrorCode.DUPLICATE_SEQUENCE_NUMBER:
-            queue.acknowledged(batch)
+            queue.record_acknowledged(batch)
             if not batch.has_ended:
                 if self.on_service_time is not None:
                     elapsed_us = self._now_us() - batch.sent_at_us
@@ -471,17 +473,17 @@ class SimulatedProducer(SimulatedClient):
             pass  # the delivery timeout came first
         elif self._should_retry(error, queue, batch):
             self.retries += 1
-            self.tell("last_error", error.name)
+            self.report_state("last_error", error.name)
             queue.not_before_ms = self.now_ms() + self.settings.retry_backoff_ms
             queue.put_back(batch)
             self.refresh_metadata()
         else:
             if queue.is_idempotent:
                 queue.tracked.remove(batch)
-                self._raise_epoch(queue)
+                self._bump_epoch(queue)
             self._finish(batch, error, -1)
-        if queue.ready_for is not self._identity and queue.wants_new_epoch():
-            self._raise_epoch(queue)
+        if queue.numbering_identity is not self._identity and queue.resolve_sequences():
+            self._bump_epoch(queue)
         if queue.batches:
             self._drain(topic_partition, queue)
 
@@ -492,12 +494,12 @@ class SimulatedProducer(SimulatedClient):
             return False
         if queue.is_idempotent:
             if error is ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER:
-                if queue.shows_gap(batch):
-                    self._raise_epoch(queue)
+                if queue.proves_gap(batch):
+                    self._bump_epoch(queue)
                 return True
             if error is ErrorCode.UNKNOWN_PRODUCER_ID:  # continue in a new epoch
                 if not batch.is_renumbered:
-                    self._raise_epoch(queue)
+                    self._bump_epoch(queue)
                 return True
         return error.is_retriable
 
@@ -508,10 +510,10 @@ class SimulatedProducer(SimulatedClient):
             text = None if base_offset < 0 else f"offset {base_offset}"
             self.record("client_ok", "produce", text, batch.operation)
         self._finish_batch(batch, error, base_offset)
-        self.tell("acknowledged", self.acknowledged)
-        if self.failed != self._failed_told:
-            self.tell("failed", self.failed)
-            self._failed_told = self.failed
+        self.report_state("acknowledged", self.acknowledged)
+        if self.failed != self._reported_failed:
+            self.report_state("failed", self.failed)
+            self._reported_failed = self.failed
 
     def _finish_batch(self, batch: ProducerBatch, error: ErrorCode, base_offset: int) -> None:
         batch.has_ended = True

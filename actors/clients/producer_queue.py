@@ -119,8 +119,8 @@ class PartitionQueue:
         "name",
         "next_sequence",
         "not_before_ms",
+        "numbering_identity",
         "open_batch",
-        "ready_for",
         "sent_to",
         "topic_partition",
         "tracked",
@@ -146,7 +146,7 @@ class PartitionQueue:
         """Timer that gives up the first batch; set while the batch cannot be sent to any broker."""
         self.identity: Identity = NO_IDENTITY
         """Identity under which the batches are numbered."""
-        self.ready_for: Identity | None = None if is_idempotent else NO_IDENTITY
+        self.numbering_identity: Identity | None = None if is_idempotent else NO_IDENTITY
         """``identity`` while new batches may be numbered under it, otherwise None."""
         self.tracked: list[ProducerBatch] = []
         """With idempotence, batches sent and not ended, in the order of their numbers."""
@@ -166,7 +166,7 @@ class PartitionQueue:
 
     # -- numbering ------------------------------------------------------------------------------
 
-    def acknowledged(self, batch: ProducerBatch) -> None:
+    def record_acknowledged(self, batch: ProducerBatch) -> None:
         """Note that a batch is stored; the answer may arrive after the batch was given up."""
         end_sequence = batch.base_sequence + len(batch.records)
         if end_sequence > self._acknowledged_sequence:
@@ -174,7 +174,7 @@ class PartitionQueue:
         if self.is_idempotent and not batch.has_ended:
             self.tracked.remove(batch)
 
-    def given_up(self, batch: ProducerBatch) -> None:
+    def record_expired(self, batch: ProducerBatch) -> None:
         """Note that a batch ended without an answer that says whether it is stored.
 
         Only a batch that was sent again blocks the next ones (``Sender.sendProducerData``). After a
@@ -184,9 +184,9 @@ class PartitionQueue:
             self.tracked.remove(batch)
             if batch.is_retried:
                 self._unresolved_sequence = max(self._unresolved_sequence, batch.end_sequence)
-                self.ready_for = None
+                self.numbering_identity = None
 
-    def shows_gap(self, batch: ProducerBatch) -> bool:
+    def proves_gap(self, batch: ProducerBatch) -> bool:
         """Return whether a batch refused as out of order proves that an earlier one is missing.
 
         Otherwise it waits for batches that are sent again first (``TransactionManager.canRetry``).
@@ -195,15 +195,16 @@ class PartitionQueue:
             return batch.base_sequence == self._unresolved_sequence
         return not batch.is_renumbered and batch.base_sequence == self._acknowledged_sequence
 
-    def wants_new_epoch(self) -> bool:
-        """Return whether a batch given up left a gap. If it is certain that there is none, new
-        batches may be numbered again (``TransactionManager.maybeResolveSequences``)."""
+    def resolve_sequences(self) -> bool:
+        """Return True if a batch given up left a gap, so that a new epoch is needed. If it is
+        certain that there is none, let new batches be numbered again
+        (``TransactionManager.maybeResolveSequences``)."""
         if self._unresolved_sequence < 0 or self.tracked:
             return False
         if self.next_sequence != self._acknowledged_sequence:
             return True
         self._unresolved_sequence = -1
-        self.ready_for = self.identity
+        self.numbering_identity = self.identity
         return False
 
     def may_send(self, batch: ProducerBatch, identity: Identity) -> bool:
@@ -213,21 +214,21 @@ class PartitionQueue:
             return True
         if batch.base_sequence >= 0:
             return self.tracked[0] is batch
-        if self.ready_for is identity:
+        if self.numbering_identity is identity:
             return True
         if self.tracked or self._unresolved_sequence >= 0:
             return False
-        self.number_anew(identity)
+        self.renumber(identity)
         return True
 
-    def number_anew(self, identity: Identity) -> None:
+    def renumber(self, identity: Identity) -> None:
         """Number batches from 0 under an identity, including those sent and not ended."""
         sequence = 0
         for batch in self.tracked:
             batch.base_sequence = sequence
             batch.is_renumbered = True
             sequence += len(batch.records)
-        self.identity = self.ready_for = identity
+        self.identity = self.numbering_identity = identity
         self.next_sequence = sequence
         self._acknowledged_sequence = 0
         self._unresolved_sequence = -1

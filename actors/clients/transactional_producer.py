@@ -79,8 +79,8 @@ class TransactionalProducerSettings:
         """Raise ``UsageError`` for values that no producer can work with."""
         if not isinstance(self.transactional_id, str) or not self.transactional_id:
             refuse_setting(self, "transactional_id", "a text that is not empty")
-        least = {"transaction_timeout_ms": 1, "request_timeout_ms": 0, "delivery_timeout_ms": 0}
-        check_numbers(self, least)
+        minimums = {"transaction_timeout_ms": 1, "request_timeout_ms": 0, "delivery_timeout_ms": 0}
+        check_numbers(self, minimums)
 
 
 class SimulatedTransactionalProducer(CoordinatedClient):
@@ -105,9 +105,9 @@ class SimulatedTransactionalProducer(CoordinatedClient):
         """Number of transactions aborted."""
         self._identity = _NO_IDENTITY
         self._sequences: dict[TopicPartition, int] = {}
-        self._added: set[TopicPartition] = set()
+        self._added_partitions: set[TopicPartition] = set()
         self._is_open = False
-        self._fate_is_unknown = False
+        self._has_unknown_outcome = False
 
     # -- called by applications ----------------------------------------------------------------
 
@@ -115,15 +115,18 @@ class SimulatedTransactionalProducer(CoordinatedClient):
         """Fence the previous producer with the transactional id, and wait until its transaction is
         aborted."""
         with ClientOperation(self, "init_transactions"):
-            await self._init(_NO_IDENTITY)
+            await self._init_producer_id(_NO_IDENTITY)
 
     def begin(self) -> None:
         """Begin a transaction; nothing is sent."""
         if self._identity == _NO_IDENTITY or self._is_open:
-            raise UsageError(f"{self.name}: init_transactions first, and one transaction at a time")
+            raise UsageError(
+                f"{self.name} cannot begin a transaction before init_transactions, "
+                "or while another is open"
+            )
         self._is_open = True
-        self._added.clear()
-        self._tell_transaction("open")
+        self._added_partitions.clear()
+        self._report_transaction("open")
 
     async def write(self, topic_partition: tuple[str, int], values: Sequence[bytes | None]) -> int:
         """Write one batch in the transaction; returns its first offset.
@@ -135,7 +138,7 @@ class SimulatedTransactionalProducer(CoordinatedClient):
         where = TopicPartition(*topic_partition)
         self.use_topic(where.topic)
         with ClientOperation(self, "produce", str(where)) as operation:
-            if where not in self._added:
+            if where not in self._added_partitions:
                 await self._add_partition(where)
             return await self._produce(where, values, operation)
 
@@ -165,7 +168,7 @@ class SimulatedTransactionalProducer(CoordinatedClient):
             AddOffsetsToTxnRequest(self.transactional_id, producer_id, epoch, group_id),
             lambda response: response.error,
         )
-        self._check(answer.error)
+        self._raise_for_error(answer.error)
         request = TxnOffsetCommitRequest(
             self.transactional_id,
             group_id,
@@ -179,7 +182,7 @@ class SimulatedTransactionalProducer(CoordinatedClient):
         error = _first_error(answer)
         if error is not _NONE:
             raise TransactionAbortable(
-                f"{self.name}: offsets were answered with {error.name}", error
+                f"{self.name}: the group coordinator answered {error.name}", error
             )
 
     async def commit(self) -> None:
@@ -195,44 +198,48 @@ class SimulatedTransactionalProducer(CoordinatedClient):
         with ClientOperation(self, "abort_transaction"):
             await self._end(False)
             self.aborted += 1
-            if self._fate_is_unknown:
-                await self._init(self._identity if self.settings.raises_epoch else _NO_IDENTITY)
+            if self._has_unknown_outcome:
+                await self._init_producer_id(
+                    self._identity if self.settings.raises_epoch else _NO_IDENTITY
+                )
 
     # -- requests ------------------------------------------------------------------------------
 
-    def _tell_transaction(self, state: str | None) -> None:
+    def _report_transaction(self, state: str | None) -> None:
         """Report to the recorder how this producer sees its transaction."""
-        self.tell("transaction", state)
-        self.tell("transaction_partitions", [str(name) for name in sorted(self._added)] or None)
+        self.report_state("transaction", state)
+        self.report_state(
+            "transaction_partitions", [str(name) for name in sorted(self._added_partitions)] or None
+        )
 
     def _require_open(self) -> None:
         if not self._is_open:
-            raise UsageError(f"{self.name} has no transaction open: begin one")
+            raise UsageError(f"{self.name} has no open transaction; call begin first")
 
-    def _check(self, error: ErrorCode) -> None:
+    def _raise_for_error(self, error: ErrorCode) -> None:
         """Raise for an error that a coordinator answered for good."""
         if error is _NONE:
             return
-        self.tell("last_error", error.name)
+        self.report_state("last_error", error.name)
         if error in _FENCED:
             self._is_open = False
-            self._tell_transaction("fenced")
-            raise ProducerFenced(f"{self.name} was answered with {error.name}", error)
-        raise TransactionAbortable(f"{self.name} was answered with {error.name}", error)
+            self._report_transaction("fenced")
+            raise ProducerFenced(f"{self.name}: the coordinator answered {error.name}", error)
+        raise TransactionAbortable(f"{self.name}: the coordinator answered {error.name}", error)
 
-    async def _init(self, present: tuple[int, int]) -> None:
+    async def _init_producer_id(self, current_identity: tuple[int, int]) -> None:
         request = InitProducerIdRequest(
-            self.transactional_id, self.settings.transaction_timeout_ms, *present
+            self.transactional_id, self.settings.transaction_timeout_ms, *current_identity
         )
         answer = await self.ask_coordinator(
             TRANSACTION, self.transactional_id, request, lambda response: response.error
         )
-        self._check(answer.error)
+        self._raise_for_error(answer.error)
         self._identity = (answer.producer_id, answer.producer_epoch)
         self._sequences.clear()
-        self._is_open = self._fate_is_unknown = False
-        self.tell("producer", self._identity)
-        self.tell("transaction", None)
+        self._is_open = self._has_unknown_outcome = False
+        self.report_state("producer", self._identity)
+        self.report_state("transaction", None)
 
     async def _add_partition(self, where: TopicPartition) -> None:
         request = AddPartitionsToTxnRequest(
@@ -246,9 +253,9 @@ class SimulatedTransactionalProducer(CoordinatedClient):
             if error is not ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
                 break
             await sleep(self, RETRY_BACKOFF_MS)  # the coordinator does not know the partition yet
-        self._check(error)
-        self._added.add(where)
-        self._tell_transaction("open")
+        self._raise_for_error(error)
+        self._added_partitions.add(where)
+        self._report_transaction("open")
 
     async def _produce(
         self, where: TopicPartition, values: Sequence[bytes | None], operation: ClientOperation
@@ -275,10 +282,10 @@ class SimulatedTransactionalProducer(CoordinatedClient):
                 self._sequences[where] = sequence + len(values)
                 return offset
             if not error.is_retriable or self.now_ms() >= deadline_ms:
-                self._fate_is_unknown = True
-                self.tell("last_error", error.name)
+                self._has_unknown_outcome = True
+                self.report_state("last_error", error.name)
                 raise TransactionAbortable(
-                    f"{self.name}: {where} was answered with {error.name}", error
+                    f"{self.name}: a batch for {where} failed with {error.name}", error
                 )
             self.refresh_metadata()
             await sleep(self, RETRY_BACKOFF_MS)
@@ -299,7 +306,7 @@ class SimulatedTransactionalProducer(CoordinatedClient):
         return answer.partitions[0].error, answer.partitions[0].base_offset
 
     async def _end(self, is_commit: bool) -> None:
-        self._tell_transaction("committing" if is_commit else "aborting")
+        self._report_transaction("committing" if is_commit else "aborting")
         answer = await self.ask_coordinator(
             TRANSACTION,
             self.transactional_id,
@@ -307,11 +314,11 @@ class SimulatedTransactionalProducer(CoordinatedClient):
             lambda response: response.error,
         )
         # If no partition was added, the coordinator knows of no transaction.
-        if answer.error is not ErrorCode.INVALID_TXN_STATE or self._added:
-            self._check(answer.error)
+        if answer.error is not ErrorCode.INVALID_TXN_STATE or self._added_partitions:
+            self._raise_for_error(answer.error)
         self._is_open = False
-        self._added.clear()
-        self._tell_transaction(None)
+        self._added_partitions.clear()
+        self._report_transaction(None)
 
 
 def _added_error(response: AddPartitionsToTxnResponse) -> ErrorCode:

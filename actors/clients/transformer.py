@@ -25,7 +25,7 @@ from ...protocol.values import TopicPartition, frozen
 from ..surroundings import Process, Surroundings
 from .client import RETRY_BACKOFF_MS, refuse_setting
 from .client_operation import ClientOperation
-from .committed_reading import handed_out
+from .committed_reading import visible_batches
 from .coordinated import GROUP
 from .transactional_producer import (
     ProducerFenced,
@@ -98,7 +98,7 @@ class SimulatedTransformer(SimulatedTransactionalProducer):
 
     async def _copy(self) -> None:
         """Copy records until fenced."""
-        positions = await self._committed()
+        positions = await self._fetch_committed()
         while True:
             for where in self._transformer_settings.inputs:
                 records, position = await self._fetch(where, positions[where])
@@ -108,7 +108,7 @@ class SimulatedTransformer(SimulatedTransactionalProducer):
                     await self._copy_once(where, records, position)
                 except TransactionAbortable:
                     await self.abort()
-                    positions = await self._committed()
+                    positions = await self._fetch_committed()
                 else:
                     positions[where] = position
 
@@ -126,7 +126,7 @@ class SimulatedTransformer(SimulatedTransactionalProducer):
         await self.send_offsets(self._transformer_settings.group_id, {where: position})
         await self.commit()
 
-    async def _committed(self) -> dict[TopicPartition, int]:
+    async def _fetch_committed(self) -> dict[TopicPartition, int]:
         """Fetch the positions to continue from; waits for a pending transaction to end
         (KIP-447)."""
         inputs = self._transformer_settings.inputs
@@ -168,7 +168,7 @@ class SimulatedTransformer(SimulatedTransactionalProducer):
         found = answer.partitions[0]
         records = [
             (record.offset, record.value)
-            for batch in handed_out(found, is_committed_only=True)
+            for batch in visible_batches(found, is_committed_only=True)
             for record in batch.records()
             if record.offset >= position
         ]

@@ -27,7 +27,7 @@ def cluster() -> Iterator[Cluster]:
 
 
 def limitations(caplog: pytest.LogCaptureFixture) -> list[str]:
-    return [r.getMessage() for r in caplog.records if "wants transactions" in r.getMessage()]
+    return [r.getMessage() for r in caplog.records if "requests transactions" in r.getMessage()]
 
 
 def test_confluent_kafka_fails_fatally(
@@ -45,8 +45,8 @@ def test_confluent_kafka_fails_fatally(
     assert (error.fatal(), error.retriable()) == (True, False)
     (line,) = limitations(caplog)
     assert line == (
-        "producer 't' wants transactions, which Kafka has since 0.11; idempotent producers work, "
-        "see docs/reference/limitations.md"
+        "producer 't' requests transactions, which Kafka has since 0.11; idempotent producers "
+        "work, see docs/reference/limitations.md"
     )
     capfd.readouterr()  # librdkafka prints fatal errors
 

@@ -177,7 +177,7 @@ def test_what_makes_no_sense_is_refused() -> None:
         with pytest.raises(UsageError, match="transactional_id must be a text"):
             simulation.transactional_producer("")
         producer = simulation.transactional_producer("shop")
-        with pytest.raises(UsageError, match="init_transactions first"):
+        with pytest.raises(UsageError, match="before init_transactions"):
             producer.begin()
         with pytest.raises(UsageError, match="inputs must be"):
             simulation.transformer("shop", [], [ORDERS])

@@ -47,8 +47,8 @@ class DataHandlers(BrokerHandlers):
 
     def produce(self, request: ProduceRequest, delivery: Delivery) -> None:
         for entry in request.partitions:
-            if entry.records is None and self._fails(entry, delivery):
-                self._produce_failing(request, delivery)
+            if entry.records is None and self._has_failing_null_records(entry, delivery):
+                self._produce_null_records(request, delivery)
                 return
         if request.transactional_id is not None:
             self._produce_verified(request, delivery)
@@ -62,13 +62,13 @@ class DataHandlers(BrokerHandlers):
             partial(self._broker.answer, delivery),
         )
 
-    def _fails(self, entry: ProducePartition, delivery: Delivery) -> bool:
+    def _has_failing_null_records(self, entry: ProducePartition, delivery: Delivery) -> bool:
         """Return whether null records of a client cause a NullPointerException in Kafka."""
         return delivery.context is not None and self._broker.metadata_cache.contains(
             entry.topic_partition
         )
 
-    def _produce_failing(self, request: ProduceRequest, delivery: Delivery) -> None:
+    def _produce_null_records(self, request: ProduceRequest, delivery: Delivery) -> None:
         """Handle a request with null records. Since 3.6 Kafka inspects it before appending
         anything, and never answers. Earlier releases append the other records and send the answer.
         Then the request fails: its error is a second answer, which closes the connection

@@ -67,7 +67,7 @@ class GroupHandlers(BrokerHandlers):
     def __init__(self, broker: Broker) -> None:
         super().__init__(broker)
         self._groups = broker.coordinators.groups
-        self._warned_of: set[str] = set()
+        self._logged_warnings: set[str] = set()
         """Warnings that have been logged; bounded, as clients choose the names in them."""
 
     def by_type(self) -> dict[type, Handler]:
@@ -115,7 +115,7 @@ class GroupHandlers(BrokerHandlers):
             return self._coordinator(transactional_id, TRANSACTIONS_TOPIC, number, listener)
         # Of the errors that Kafka may answer here, only this one is fatal to every client.
         self._warn_once(
-            f"producer {transactional_id!r} wants transactions, which Kafka has since 0.11; "
+            f"producer {transactional_id!r} requests transactions, which Kafka has since 0.11; "
             "idempotent producers work, see docs/reference/limitations.md",
         )
         return Coordinator(
@@ -126,8 +126,8 @@ class GroupHandlers(BrokerHandlers):
 
     def _warn_once(self, text: str) -> None:
         """Log a warning, but only once, as clients retry again and again."""
-        if text not in self._warned_of and len(self._warned_of) < WARNINGS_MAX:
-            self._warned_of.add(text)
+        if text not in self._logged_warnings and len(self._logged_warnings) < WARNINGS_MAX:
+            self._logged_warnings.add(text)
             self._broker.log("warn", text)
 
     def _coordinator(self, key: str, topic: str, number: int, listener: str) -> Coordinator:

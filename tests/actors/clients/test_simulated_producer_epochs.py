@@ -146,41 +146,41 @@ def test_an_expired_batch_that_was_stored_leaves_no_gap() -> None:
     """If a batch after the expired one is acknowledged, the epoch is kept."""
     queue = PartitionQueue(TP, is_idempotent=True)
     identity = Identity(7, 0)
-    queue.number_anew(identity)
+    queue.renumber(identity)
     expired, acknowledged = sent(queue, 2)
     expired.is_retried = True
-    queue.given_up(expired)
-    assert not queue.ready_for
-    assert not queue.wants_new_epoch(), "as long as the next one may be acknowledged"
-    queue.acknowledged(acknowledged)
-    assert not queue.wants_new_epoch()
-    assert [queue.ready_for, queue.next_sequence] == [identity, 2]
+    queue.record_expired(expired)
+    assert not queue.numbering_identity
+    assert not queue.resolve_sequences(), "as long as the next one may be acknowledged"
+    queue.record_acknowledged(acknowledged)
+    assert not queue.resolve_sequences()
+    assert [queue.numbering_identity, queue.next_sequence] == [identity, 2]
 
 
 def test_no_epoch_is_raised_while_a_batch_behind_the_expired_one_may_be_stored() -> None:
     """A batch after the expired one keeps its number in retries, so that it is not stored twice."""
     queue = PartitionQueue(TP, is_idempotent=True)
-    queue.number_anew(Identity(7, 0))
+    queue.renumber(Identity(7, 0))
     expired, behind = sent(queue, 2)
     for batch in (expired, behind):
         queue.put_back(batch)
     queue.batches.popleft()
-    queue.given_up(expired)
-    assert not queue.wants_new_epoch()
+    queue.record_expired(expired)
+    assert not queue.resolve_sequences()
     assert queue.may_send(behind, queue.identity), "with the number it has"
     assert behind.base_sequence == 1
     assert not queue.may_send(ProducerBatch(0), queue.identity), "nothing new until that is settled"
-    queue.given_up(behind)
-    assert queue.wants_new_epoch(), "both are gone without an acknowledgement"
+    queue.record_expired(behind)
+    assert queue.resolve_sequences(), "both are gone without an acknowledgement"
 
 
 def test_an_expired_batch_that_was_sent_once_delays_no_other_batch() -> None:
     """A batch that expires without a retry blocks nothing: only a retried batch is unresolved."""
     queue = PartitionQueue(TP, is_idempotent=True)
-    queue.number_anew(Identity(7, 0))
+    queue.renumber(Identity(7, 0))
     (expired,) = sent(queue, 1)
-    queue.given_up(expired)
-    assert not queue.wants_new_epoch()
+    queue.record_expired(expired)
+    assert not queue.resolve_sequences()
     assert queue.may_send(ProducerBatch(0), queue.identity)
 
 
