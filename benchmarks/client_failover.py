@@ -107,64 +107,66 @@ class Acknowledgements:
         self.failure: Exception | None = None
         """The error with which the client ended early."""
 
-    def note(self) -> None:
+    def record(self) -> None:
         self.times.append(time.perf_counter())
 
     def longest_pause_ms(self) -> float:
         return max(b - a for a, b in itertools.pairwise(self.times)) * 1000
 
 
-def _noting(failed: list[object]) -> Callable[[object, object], None]:
-    return lambda error, _: failed.append(error)
+def _delivery_callback(errors: list[object]) -> Callable[[object, object], None]:
+    return lambda error, _: errors.append(error)
 
 
-def _confluent(servers: str, settings: dict[str, Any], seen: Acknowledgements) -> None:
+def _confluent(servers: str, settings: dict[str, Any], acknowledgements: Acknowledgements) -> None:
     from confluent_kafka import Producer
 
     producer = Producer({"bootstrap.servers": servers, "linger.ms": 0, "log_level": 0, **settings})
-    while not seen.ended.is_set():
-        failed: list[object] = []
-        producer.produce(TOPIC, b"x", partition=0, on_delivery=_noting(failed))
-        while not failed and not seen.ended.is_set():
+    while not acknowledgements.ended.is_set():
+        errors: list[object] = []
+        producer.produce(TOPIC, b"x", partition=0, on_delivery=_delivery_callback(errors))
+        while not errors and not acknowledgements.ended.is_set():
             producer.poll(0.005)
-        if failed and failed[0] is None:
-            seen.note()
+        if errors and errors[0] is None:
+            acknowledgements.record()
         time.sleep(0.001)
 
 
-def _kafka_python(servers: str, settings: dict[str, Any], seen: Acknowledgements) -> None:
+def _kafka_python(
+    servers: str, settings: dict[str, Any], acknowledgements: Acknowledgements
+) -> None:
     import kafka
 
     producer = kafka.KafkaProducer(bootstrap_servers=servers.split(","), acks="all", **settings)
-    while not seen.ended.is_set():
+    while not acknowledgements.ended.is_set():
         try:
             producer.send(TOPIC, b"x", partition=0).get(LIMIT_S)
         except Exception:
             continue
-        seen.note()
+        acknowledgements.record()
         time.sleep(0.001)
     producer.close(timeout=1)
 
 
-def _aiokafka(servers: str, settings: dict[str, Any], seen: Acknowledgements) -> None:
+def _aiokafka(servers: str, settings: dict[str, Any], acknowledgements: Acknowledgements) -> None:
     import aiokafka
 
     async def send() -> None:
         producer = aiokafka.AIOKafkaProducer(bootstrap_servers=servers, acks="all", **settings)
         await producer.start()
-        while not seen.ended.is_set():
+        while not acknowledgements.ended.is_set():
             try:
                 await producer.send_and_wait(TOPIC, b"x", partition=0)
             except Exception:
                 continue
-            seen.note()
+            acknowledgements.record()
             await asyncio.sleep(0.001)
         await producer.stop()
 
     asyncio.run(send())
 
 
-def _child(command: list[str], seen: Acknowledgements, **options: Any) -> None:
+def _run_child(command: list[str], acknowledgements: Acknowledgements, **options: Any) -> None:
     with (
         tempfile.TemporaryFile("w+") as errors,
         subprocess.Popen(
@@ -174,36 +176,38 @@ def _child(command: list[str], seen: Acknowledgements, **options: Any) -> None:
         assert child.stdout is not None
 
         def stop() -> None:
-            seen.ended.wait()
+            acknowledgements.ended.wait()
             child.kill()
 
         threading.Thread(target=stop, daemon=True).start()
         for _ in child.stdout:
-            seen.note()
-        if not seen.ended.is_set():
+            acknowledgements.record()
+        if not acknowledgements.ended.is_set():
             raise ended_early(child, errors)
 
 
-def _kafkajs(servers: str, settings: dict[str, Any], seen: Acknowledgements) -> None:
+def _kafkajs(servers: str, settings: dict[str, Any], acknowledgements: Acknowledgements) -> None:
     command = ["node", "-e", _NODE, "--", servers, json.dumps(settings)]
-    _child(command, seen, cwd=os.environ["KAFKAJS"])
+    _run_child(command, acknowledgements, cwd=os.environ["KAFKAJS"])
 
 
-def _java(servers: str, settings: dict[str, Any], seen: Acknowledgements) -> None:
+def _java(servers: str, settings: dict[str, Any], acknowledgements: Acknowledgements) -> None:
     with tempfile.TemporaryDirectory() as directory:
         source = Path(directory) / "Send.java"
         source.write_text(_JAVA)
         pairs = [str(part) for pair in settings.items() for part in pair]
         classes = os.environ["KAFKA_CLIENTS"]
-        _child(["java", "-cp", classes, str(source), servers, *pairs], seen)
+        _run_child(["java", "-cp", classes, str(source), servers, *pairs], acknowledgements)
 
 
-def _run(client: Client, servers: str, settings: dict[str, Any], seen: Acknowledgements) -> None:
+def _run(
+    client: Client, servers: str, settings: dict[str, Any], acknowledgements: Acknowledgements
+) -> None:
     """Run a client in the current thread; an exception that it raises ends the measurement."""
     try:
-        client(servers, settings, seen)
+        client(servers, settings, acknowledgements)
     except Exception as failure:
-        seen.failure = failure
+        acknowledgements.failure = failure
 
 
 Client = Callable[[str, dict[str, Any], Acknowledgements], None]
@@ -222,29 +226,34 @@ def failover_ms(client: Client, settings: dict[str, Any], fault: Callable[[Any],
     from fakekafka import Cluster
 
     with Cluster(3, topics={TOPIC: {"replication_factor": 3}}) as cluster:
-        seen = Acknowledgements()
-        arguments = (client, cluster.bootstrap_servers, settings, seen)
+        acknowledgements = Acknowledgements()
+        arguments = (client, cluster.bootstrap_servers, settings, acknowledgements)
         thread = threading.Thread(target=_run, args=arguments, daemon=True)
         thread.start()
         try:
-            cluster.wait_until(lambda: seen.failure or len(seen.times) >= 50, 60)
-            if seen.failure is not None:
-                raise seen.failure
+            cluster.wait_until(
+                lambda: acknowledgements.failure or len(acknowledgements.times) >= 50, 60
+            )
+            if acknowledgements.failure is not None:
+                raise acknowledgements.failure
             before = cluster.wait_for_leader(TOPIC)
             fault(cluster)
-            struck = time.perf_counter()
+            fault_at_s = time.perf_counter()
             cluster.wait_for_leader(TOPIC, other_than=before, timeout_s=30)
-            deadline = struck + LIMIT_S
+            deadline = fault_at_s + LIMIT_S
             # Ten consecutive acknowledgements without another pause: the client has recovered.
             while time.perf_counter() < deadline:
-                if len(seen.times) > 10 and seen.times[-10] > struck + 0.3:
-                    return seen.longest_pause_ms()
-                if seen.failure is not None:
-                    raise seen.failure
+                if (
+                    len(acknowledgements.times) > 10
+                    and acknowledgements.times[-10] > fault_at_s + 0.3
+                ):
+                    return acknowledgements.longest_pause_ms()
+                if acknowledgements.failure is not None:
+                    raise acknowledgements.failure
                 time.sleep(0.01)
             return -1
         finally:
-            seen.ended.set()
+            acknowledgements.ended.set()
             cluster.network.heal()
             for broker_id in cluster.broker_ids:
                 if cluster.broker(broker_id).is_paused:
@@ -270,11 +279,11 @@ def measure() -> None:
     for name, (client, fast) in clients.items():
         # At the small size only one fault is measured: default settings take seconds.
         faults, kinds = list(FAULTS.items()), [("for tests", fast), ("defaults", {})]
-        for fault, strike in faults[:1] if IS_SMALL else faults:
+        for fault, inject in faults[:1] if IS_SMALL else faults:
             for kind, settings in kinds[:1] if IS_SMALL else kinds:
-                found = [failover_ms(client, settings, strike) for _ in range(ROUNDS)]
-                ended = [f"{value:.0f}" for value in found if value >= 0]
-                shown = f"{statistics.median(map(float, ended)):,.0f} ms" if ended else "-"
-                if len(ended) < len(found):
-                    shown += f" ({len(found) - len(ended)} of {len(found)} not in {LIMIT_S} s)"
-                line(f"{name}, {fault}, {kind}", shown)
+                pauses_ms = [failover_ms(client, settings, inject) for _ in range(ROUNDS)]
+                recovered = [f"{value:.0f}" for value in pauses_ms if value >= 0]
+                text = f"{statistics.median(map(float, recovered)):,.0f} ms" if recovered else "-"
+                if stuck := len(pauses_ms) - len(recovered):
+                    text += f" ({stuck} of {len(pauses_ms)} not in {LIMIT_S} s)"
+                line(f"{name}, {fault}, {kind}", text)

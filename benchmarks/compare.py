@@ -41,10 +41,10 @@ def check_out(ref: str, into: Path) -> str:
 
     Raises ``SystemExit`` if there is no such commit.
     """
-    named = _git("rev-parse", "--verify", "--quiet", "--short", f"{ref}^{{commit}}")
-    if named.returncode:
+    lookup = _git("rev-parse", "--verify", "--quiet", "--short", f"{ref}^{{commit}}")
+    if lookup.returncode:
         raise SystemExit(f"COMPARE={ref}: there is no such commit in {ROOT}")
-    commit = named.stdout.decode().strip()
+    commit = lookup.stdout.decode().strip()
     archive = _git("archive", "--format=tar", commit)
     archive.check_returncode()
     with tarfile.open(fileobj=io.BytesIO(archive.stdout)) as tar:
@@ -58,21 +58,21 @@ def _git(*arguments: str) -> subprocess.CompletedProcess[bytes]:
 
 def first_number(figure: str) -> float | None:
     """Return the first number in a figure: 66496 in ``66,496 msg/s``; None if it has none."""
-    found = re.search(r"-?\d[\d,]*(?:\.\d+)?", figure)
-    return float(found[0].replace(",", "")) if found else None
+    match = re.search(r"-?\d[\d,]*(?:\.\d+)?", figure)
+    return float(match[0].replace(",", "")) if match else None
 
 
-def figure_names(whats: list[str]) -> list[str]:
+def figure_names(titles: list[str]) -> list[str]:
     """Return names for a run's figures that are the same in all runs.
 
     Numbers become ``N``, as they may differ between runs; equal names are numbered.
     """
-    seen: defaultdict[str, int] = defaultdict(int)
+    counts: defaultdict[str, int] = defaultdict(int)
     names = []
-    for what in whats:
-        name = re.sub(r"\d[\d,.]*", "N", what.strip())
-        seen[name] += 1
-        names.append(f"{name} ({seen[name]})" if seen[name] > 1 else name)
+    for title in titles:
+        name = re.sub(r"\d[\d,.]*", "N", title.strip())
+        counts[name] += 1
+        names.append(f"{name} ({counts[name]})" if counts[name] > 1 else name)
     return names
 
 
@@ -93,10 +93,10 @@ def run_once(name: str, package: Path | None) -> dict[str, tuple[str, float | No
         )
         require_success(done, done.stderr)
         rows = [json.loads(row) for row in path.read_text(encoding="utf-8").splitlines()]
-    names = figure_names([what for what, _ in rows])
+    names = figure_names([title for title, _ in rows])
     return {
-        name: (what.strip(), first_number(figure))
-        for name, (what, figure) in zip(names, rows, strict=True)
+        name: (title.strip(), first_number(figure))
+        for name, (title, figure) in zip(names, rows, strict=True)
     }
 
 
@@ -108,14 +108,14 @@ def report(name: str, titles: dict[str, str], values: Values, rounds: int) -> No
         ratios = [here[r] / there[r] for r in sorted(there.keys() & here.keys()) if there[r]]
         medians = [f"{statistics.median(v.values()):,.6g}" if v else "-" for v in (there, here)]
         if there and here:
-            told = "no ratio"
+            ratio_text = "no ratio"
         else:
-            told = "only on one side" if there or here else "no number"
+            ratio_text = "only on one side" if there or here else "no number"
         if ratios:
-            told = f"{statistics.median(ratios):.3f} ({min(ratios):.3f} to {max(ratios):.3f})"
+            ratio_text = f"{statistics.median(ratios):.3f} ({min(ratios):.3f} to {max(ratios):.3f})"
         if len(ratios) < rounds:
-            told += f", {len(ratios)} of {rounds} rounds"
-        print(f"  {title:58} {medians[0]:>12} {medians[1]:>12}  {told}", flush=True)
+            ratio_text += f", {len(ratios)} of {rounds} rounds"
+        print(f"  {title:58} {medians[0]:>12} {medians[1]:>12}  {ratio_text}", flush=True)
 
 
 def compare(ref: str, names: list[str], rounds: int) -> int:
@@ -132,12 +132,12 @@ def compare(ref: str, names: list[str], rounds: int) -> int:
                 sides = (THERE, HERE) if number % 2 == 0 else (HERE, THERE)
                 for side in sides:
                     try:
-                        found = run_once(name, package if side == THERE else None)
+                        figures = run_once(name, package if side == THERE else None)
                     except MeasurementFailed as failure:
                         print(f"{name}, round {number + 1}, {side}: {failure}", file=sys.stderr)
                         failed += 1
                         continue
-                    for figure, (title, value) in found.items():
+                    for figure, (title, value) in figures.items():
                         titles.setdefault(figure, title)
                         if value is not None:
                             values[figure][side][number] = value
@@ -151,15 +151,17 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("ref", help="a commit, branch or tag")
     parser.add_argument("names", nargs="*", metavar="NAME", help="measurements to run")
     parser.add_argument("--rounds", type=int, default=3)
-    given = parser.parse_args(arguments)
-    unknown = [name for name in given.names if name not in MEASUREMENTS]
-    if unknown or given.rounds < 1:
-        named = f"unknown: {', '.join(unknown)}; there are {', '.join(MEASUREMENTS)}"
-        print(named if unknown else f"--rounds {given.rounds}: give at least 1", file=sys.stderr)
+    options = parser.parse_args(arguments)
+    unknown = [name for name in options.names if name not in MEASUREMENTS]
+    if unknown or options.rounds < 1:
+        problem = f"unknown: {', '.join(unknown)}; there are {', '.join(MEASUREMENTS)}"
+        print(
+            problem if unknown else f"--rounds {options.rounds}: give at least 1", file=sys.stderr
+        )
         return 2
     # Use the source on both sides, as only this checkout may have compiled modules.
     os.environ[builds.VARIABLE] = "pure"
-    return int(compare(given.ref, given.names or list(USUAL), given.rounds) > 0)
+    return int(compare(options.ref, options.names or list(USUAL), options.rounds) > 0)
 
 
 if __name__ == "__main__":

@@ -36,7 +36,7 @@ for _ in range(300):
     started = time.perf_counter()
     sent(plain)
     trips.append(time.perf_counter() - started)
-found = {"round_trip_ms": statistics.median(trips[100:]) * 1e3}
+figures = {"round_trip_ms": statistics.median(trips[100:]) * 1e3}
 """
 
 MEMBERS = """
@@ -100,7 +100,7 @@ def rebalance(members, new):
         member.sync(everybody)
     assert [member.error() for member in everybody] == [0] * len(everybody)
 bootstrap = sys.argv[1].split(",")[0].rpartition(":")
-taken = []
+times_s = []
 for number in range(rounds):
     group = f"g-{uuid.uuid4().hex[:8]}".encode()
     while True:
@@ -119,9 +119,9 @@ for number in range(rounds):
     rebalance(members[:1], members[1])
     started = time.perf_counter()
     rebalance(members[:2], members[2])
-    taken.append(time.perf_counter() - started)
-found["ms"] = statistics.median(taken) * 1e3
-print(json.dumps(found))
+    times_s.append(time.perf_counter() - started)
+figures["ms"] = statistics.median(times_s) * 1e3
+print(json.dumps(figures))
 """
 
 REBALANCE = """
@@ -131,7 +131,7 @@ def poll_until(members, condition):
         assert time.perf_counter() < deadline
         for member in members:
             member.poll(0.0005)
-taken = []
+times_s = []
 for number in range(rounds):
     group = f"g-{uuid.uuid4().hex[:8]}"
     owned = {}
@@ -151,44 +151,49 @@ for number in range(rounds):
     started = time.perf_counter()
     join(2)
     poll_until(members, lambda: sorted(owned.values()) == [1, 1, 1])
-    taken.append(time.perf_counter() - started)
+    times_s.append(time.perf_counter() - started)
     for member in members:
         member.close()
-found["ms"] = statistics.median(taken) * 1e3
-print(json.dumps(found))
+figures["ms"] = statistics.median(times_s) * 1e3
+print(json.dumps(figures))
 """
 
 COMMIT = """
 producer = Producer({**servers, "transactional.id": f"t-{uuid.uuid4().hex[:8]}", "linger.ms": 0})
 producer.init_transactions(30)
-taken = []
+times_s = []
 for _ in range(rounds):
     producer.begin_transaction()
     sent(producer)
     started = time.perf_counter()
     producer.commit_transaction(30)
-    taken.append(time.perf_counter() - started)
-found["ms"] = statistics.median(taken[rounds // 5:]) * 1e3
-print(json.dumps(found))
+    times_s.append(time.perf_counter() - started)
+figures["ms"] = statistics.median(times_s[rounds // 5:]) * 1e3
+print(json.dumps(figures))
 """
 
 
-def _report(whose: str, servers: str, ms_max: float | None) -> None:
+def _report(name: str, servers: str, ms_max: float | None) -> None:
     joined = in_child(ROUND_TRIP + MEMBERS, servers, REBALANCES)
-    fits = None if ms_max is None else joined["ms"] <= ms_max
+    is_in_target = None if ms_max is None else joined["ms"] <= ms_max
     target = "" if ms_max is None else f"<= {ms_max} ms"
-    line(f"{whose}: third member joins, all rejoin at once", f"{joined['ms']:.2f} ms", target, fits)
+    line(
+        f"{name}: third member joins, all rejoin at once",
+        f"{joined['ms']:.2f} ms",
+        target,
+        is_in_target,
+    )
     _line_in_trips(joined)
     rebalance = in_child(ROUND_TRIP + REBALANCE, servers, REBALANCES)
-    line(f"{whose}: the same with confluent-kafka", f"{rebalance['ms']:.1f} ms")
+    line(f"{name}: the same with confluent-kafka", f"{rebalance['ms']:.1f} ms")
     commit = in_child(ROUND_TRIP + COMMIT, servers, TRANSACTIONS)
-    line(f"{whose}: commit of a transaction", f"{commit['ms']:.2f} ms")
+    line(f"{name}: commit of a transaction", f"{commit['ms']:.2f} ms")
     _line_in_trips(commit)
 
 
-def _line_in_trips(found: dict[str, float]) -> None:
-    trip_ms = found["round_trip_ms"]
-    line("  in produce round trips", f"{found['ms'] / trip_ms:.1f} of {trip_ms:.2f} ms")
+def _line_in_trips(figures: dict[str, float]) -> None:
+    trip_ms = figures["round_trip_ms"]
+    line("  in produce round trips", f"{figures['ms'] / trip_ms:.1f} of {trip_ms:.2f} ms")
 
 
 def measure() -> None:

@@ -33,7 +33,7 @@ SHRUNK = sized(1, 200)
 
 
 def virtual_s(
-    what: str,
+    scenario: str,
     version: str,
     shape: tuple[int, int, int],
     in_flight: int = 10,
@@ -46,20 +46,20 @@ def virtual_s(
     topics, partitions, factor = shape
     part = 1 if logs else PART
     topics //= part * SHRUNK
-    outcome = in_child(CODE, what, version, topics, partitions, factor, in_flight, int(logs))
+    outcome = in_child(CODE, scenario, version, topics, partitions, factor, in_flight, int(logs))
     return float(outcome["ms"]) * part / 1000
 
 
-def _row(what: str, measured: tuple[float, float], published: tuple[float, float]) -> None:
-    ratio, wanted = measured[0] / measured[1], published[0] / published[1]
-    off = ratio / wanted - 1
-    line(f"  {what}", f"{measured[0]:,.1f} s / {measured[1]:,.1f} s", "virtual time")
+def _row(title: str, measured: tuple[float, float], published: tuple[float, float]) -> None:
+    ratio, published_ratio = measured[0] / measured[1], published[0] / published[1]
+    deviation = ratio / published_ratio - 1
+    line(f"  {title}", f"{measured[0]:,.1f} s / {measured[1]:,.1f} s", "virtual time")
     line("    published", f"{published[0]:,.1f} s / {published[1]:,.1f} s")
     line(
         "    ratio, published ratio",
-        f"{ratio:.2f}, {wanted:.2f}",
-        f"{off:+.0%}, within {LIMIT:.0%}",
-        abs(off) <= LIMIT,
+        f"{ratio:.2f}, {published_ratio:.2f}",
+        f"{deviation:+.0%}, within {LIMIT:.0%}",
+        abs(deviation) <= LIMIT,
     )
 
 

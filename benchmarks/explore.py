@@ -27,8 +27,8 @@ def measure() -> None:
         bare_s += _run_all(RUNS, frozenset())
     line(f"runs of {VERSION} a second and core", f"{ROUNDS * RUNS / watched_s:.2f}")
     share = 1 - bare_s / watched_s
-    told = f"<= {COST_MAX:.0%}"
-    line("  of that time all invariants", f"{share:.0%}", told, share <= COST_MAX)
+    target = f"<= {COST_MAX:.0%}"
+    line("  of that time all invariants", f"{share:.0%}", target, share <= COST_MAX)
     _measure_engines()
 
 
@@ -55,10 +55,10 @@ def _measure_engines() -> None:
     serial_s, expected = _explored("serial")
     cores = os.cpu_count() or 1
     for engine in ("process",) if problem else ("process", "spark"):
-        took_s, found = _explored(engine)
-        share = serial_s / took_s / cores
+        elapsed_s, results = _explored(engine)
+        share = serial_s / elapsed_s / cores
         line(f"  {engine} on {cores} cores, share of linear", f"{share:.0%}")
-        line("    results equal", str(found == expected), "True", found == expected)
+        line("    results equal", str(results == expected), "True", results == expected)
 
 
 def _explored(engine: str) -> tuple[float, object]:
@@ -71,5 +71,5 @@ def _explored(engine: str) -> tuple[float, object]:
     with open_engine(engine) as opened:
         began_s = time.perf_counter()
         explore(exploration, lambda: contextlib.nullcontext(opened))
-        took_s = time.perf_counter() - began_s
-    return took_s, (sorted(exploration.reached), exploration.counts, exploration.figures)
+        elapsed_s = time.perf_counter() - began_s
+    return elapsed_s, (sorted(exploration.reached), exploration.counts, exploration.figures)

@@ -26,13 +26,13 @@ class MeasurementFailed(Exception):
     """A process that a measurement started has failed.
 
     The text is one line: the exception that ended the process, or else the last line of its output;
-    ``said`` is all of its output.
+    ``output`` is all of its output.
     """
 
-    def __init__(self, what: str, said: str) -> None:
-        reason = _reason(said.strip().splitlines())
-        super().__init__(f"{what}: {reason}" if reason else f"{what} and said nothing")
-        self.said = said
+    def __init__(self, problem: str, output: str) -> None:
+        reason = _reason(output.strip().splitlines())
+        super().__init__(f"{problem}: {reason}" if reason else f"{problem}, without any output")
+        self.output = output
 
 
 def _reason(lines: list[str]) -> str:
@@ -50,15 +50,15 @@ def sized(usual: _Size, small: _Size) -> _Size:
     return small if IS_SMALL else usual
 
 
-def line(what: str, figure: str, target: str = "", ok: bool | None = None) -> None:
+def line(title: str, figure: str, target: str = "", ok: bool | None = None) -> None:
     """Print one figure, with its target if there is one."""
     if IS_SMALL:
         target, ok = "", None
     mark = "" if ok is None else (" ok" if ok else " MISSED")
-    print(f"  {what:58} {figure:>24}  {target}{mark}", flush=True)
+    print(f"  {title:58} {figure:>24}  {target}{mark}", flush=True)
     if path := os.environ.get(FIGURES_VARIABLE):
         with open(path, "a", encoding="utf-8") as file:
-            print(json.dumps([what, figure]), file=file)
+            print(json.dumps([title, figure]), file=file)
 
 
 def spread(values: list[float], digits: int) -> str:
@@ -86,10 +86,10 @@ def in_child(code: str, *arguments: Any) -> Any:
     return json.loads(printed[-1])
 
 
-def require_success(done: subprocess.CompletedProcess[str], said: str) -> None:
+def require_success(done: subprocess.CompletedProcess[str], output: str) -> None:
     """Raise ``MeasurementFailed`` with the output of a process unless its status is 0."""
     if done.returncode:
-        raise MeasurementFailed(f"the child ended with status {done.returncode}", said)
+        raise MeasurementFailed(f"the child ended with status {done.returncode}", output)
 
 
 def ended_early(child: subprocess.Popen[str], errors: IO[str]) -> MeasurementFailed:
@@ -120,9 +120,9 @@ def announced_cluster(command: Sequence[str]) -> Iterator[tuple[str, int]]:
         )
         try:
             assert child.stdout is not None
-            for said in child.stdout:
-                if said.startswith(ANNOUNCED):
-                    yield said.removeprefix(ANNOUNCED).strip(), child.pid
+            for text in child.stdout:
+                if text.startswith(ANNOUNCED):
+                    yield text.removeprefix(ANNOUNCED).strip(), child.pid
                     break
             else:
                 raise ended_early(child, errors)

@@ -29,15 +29,15 @@ def test_one({fixture}number):
 _CONFTEST = """
 import json, statistics
 
-taken = {{}}
+durations_s = {{}}
 
 def pytest_runtest_logreport(report):
     if report.when != "call":
-        taken[report.nodeid] = taken.get(report.nodeid, 0) + report.duration
+        durations_s[report.nodeid] = durations_s.get(report.nodeid, 0) + report.duration
 
 def pytest_sessionfinish():
-    with open("taken.json", "w") as out:
-        json.dump(statistics.median(taken.values()), out)
+    with open("durations.json", "w") as out:
+        json.dump(statistics.median(durations_s.values()), out)
 """
 
 
@@ -52,19 +52,19 @@ def _each_ms(fixture: str) -> float:
         command = [sys.executable, "-m", "pytest", *options, directory]
         done = subprocess.run(command, cwd=directory, capture_output=True, text=True, check=False)
         require_success(done, done.stdout + done.stderr)
-        return float(json.loads((Path(directory) / "taken.json").read_text())) * 1000
+        return float(json.loads((Path(directory) / "durations.json").read_text())) * 1000
 
 
-def _resets_ms(with_more: bool) -> list[float]:
+def _resets_ms(has_transactions: bool) -> list[float]:
     from confluent_kafka import Consumer, Producer
     from fakekafka import Cluster
 
-    found = []
+    durations_ms = []
     with Cluster(brokers=3) as cluster:
         for number in range(ROUNDS):
             cluster.create_topic("orders", partitions=3, replication_factor=3)
             cluster.produce("orders", [b"value"] * 10)
-            if with_more:
+            if has_transactions:
                 servers = {"bootstrap.servers": cluster.bootstrap_servers, "log_level": 0}
                 transactional = Producer({**servers, "transactional.id": f"t{number}"})
                 transactional.init_transactions(10)
@@ -80,8 +80,8 @@ def _resets_ms(with_more: bool) -> list[float]:
                 del transactional, consumer
             started = time.perf_counter()
             cluster.reset()
-            found.append((time.perf_counter() - started) * 1000)
-    return found
+            durations_ms.append((time.perf_counter() - started) * 1000)
+    return durations_ms
 
 
 def measure() -> None:
@@ -96,6 +96,6 @@ def measure() -> None:
             "<= 25 ms" if target else "",
             each_ms <= target if target else None,
         )
-    for told, with_more in (("a topic", False), ("a topic, a group, a transaction", True)):
-        middle = statistics.median(_resets_ms(with_more))
-        line(f"reset() after {told}, median", f"{middle:.1f} ms", "<= 10 ms", middle <= 10)
+    for setup, has_transactions in (("a topic", False), ("a topic, a group, a transaction", True)):
+        median_ms = statistics.median(_resets_ms(has_transactions))
+        line(f"reset() after {setup}, median", f"{median_ms:.1f} ms", "<= 10 ms", median_ms <= 10)

@@ -51,7 +51,7 @@ Cluster = tuple[str, list[int]]
 """Bootstrap servers, and the ids of the processes whose memory is measured."""
 
 
-class CannotBeHad(Exception):
+class ClusterUnavailable(Exception):
     """A cluster is not available here; the text names what is missing."""
 
 
@@ -77,7 +77,7 @@ def _kfake_program() -> Path:
         program = cache_folder("kfake") / "kfake_server"
         prepare(["go", "build", "-o", program, "."], source)
     except SuiteError as error:
-        raise CannotBeHad(" ".join(str(error).split())) from None
+        raise ClusterUnavailable(" ".join(str(error).split())) from None
     return program
 
 
@@ -87,12 +87,12 @@ def _kfake() -> Iterator[Cluster]:
         yield servers, [process]
 
 
-def _load_kafka() -> None:
+def _download_kafka() -> None:
     try:
         releases.require("java", "Java 17, to run Kafka's brokers")
         releases.jars(_KAFKA_VERSION)
     except releases.CannotJudge as error:
-        raise CannotBeHad(" ".join(str(error).split())) from None
+        raise ClusterUnavailable(" ".join(str(error).split())) from None
 
 
 @contextlib.contextmanager
@@ -116,21 +116,21 @@ PEERS: dict[str, tuple[Callable[[], contextlib.AbstractContextManager[Cluster]],
     "kafka": (_kafka, f"Apache Kafka {releases.release(_KAFKA_VERSION).version}"),
 }
 """Function that runs a cluster, and the cluster's title, by name."""
-NEEDS: dict[str, Callable[[], object]] = {"kfake": _kfake_program, "kafka": _load_kafka}
+PREPARATIONS: dict[str, Callable[[], object]] = {"kfake": _kfake_program, "kafka": _download_kafka}
 """Functions that download and compile what is needed before the first round; they raise
-``CannotBeHad``."""
+``ClusterUnavailable``."""
 
 START = "start to the first Metadata answered, ms"
 MEMORY = "resident memory after the start, MB"
 FULL_MEMORY = "  with all records, MB"
-ONE = "one record at a time, acks=all: median, us"
-KEPT = "records kept and read back, %"
+SINGLE_RECORD = "one record at a time, acks=all: median, us"
+KEPT_RECORDS = "records kept and read back, %"
 RATE = "{what} {size} B, k/s"
 FIGURES = (
     START,
-    ONE,
+    SINGLE_RECORD,
     *(RATE.format(what=what, size=size) for size, _ in LOADS for what in ("produce", "consume")),
-    KEPT,
+    KEPT_RECORDS,
     MEMORY,
     FULL_MEMORY,
 )
@@ -146,7 +146,7 @@ def measure_once(name: str) -> dict[str, float]:
         figures[START] = (time.perf_counter() - started) * 1000
         figures[MEMORY] = resident_mb(processes)
         with LoadClient(servers) as client:
-            figures[ONE] = client.time_records("one", TIMED)["median_us"]
+            figures[SINGLE_RECORD] = client.time_records("one", TIMED)["median_us"]
             written, read = TIMED, client.fetch("one", PARTITIONS)["records"]
             for size, count in LOADS:
                 topic = f"of-{size}-bytes"
@@ -159,7 +159,7 @@ def measure_once(name: str) -> dict[str, float]:
                     figures[RATE.format(what="consume", size=size)] = rate / 1e3
                 written += produced["records"] + PARTITIONS  # one untimed record each
                 read += fetched["records"]
-        figures[KEPT] = 100 * read / written
+        figures[KEPT_RECORDS] = 100 * read / written
         figures[FULL_MEMORY] = resident_mb(processes)
     return figures
 
@@ -181,52 +181,58 @@ def resident_mb(processes: list[int]) -> float:
     return sum(pages) * os.sysconf("SC_PAGE_SIZE") / 1e6
 
 
-def report(found: dict[str, dict[int, dict[str, float]]]) -> None:
+def report(figures_by_peer: dict[str, dict[int, dict[str, float]]]) -> None:
     """Print medians with minimum and maximum, and the ratios of our figures to theirs per round.
 
-    ``found`` has the figures of each peer's rounds.
+    ``figures_by_peer`` has the figures of each peer's rounds.
     """
-    for figure in FIGURES:
-        print(f"  {figure}")
-        ours = {number: one[figure] for number, one in found[OURS].items() if figure in one}
-        for peer, rounds in found.items():
-            values = {number: one[figure] for number, one in rounds.items() if figure in one}
-            shared = [n for n in values if n in ours and values[n] and peer != OURS]
-            ratios = [ours[number] / values[number] for number in shared]
-            told = f"ours / theirs {spread(ratios, 2)}" if ratios else ""
-            shown = spread(list(values.values()), 1) if values else "no figure"
-            line(f"  {PEERS[peer][1]}", shown, told)
+    for title in FIGURES:
+        print(f"  {title}")
+        ours = {
+            number: figures[title]
+            for number, figures in figures_by_peer[OURS].items()
+            if title in figures
+        }
+        for peer, rounds in figures_by_peer.items():
+            values = {
+                number: figures[title] for number, figures in rounds.items() if title in figures
+            }
+            common_rounds = [n for n in values if n in ours and values[n] and peer != OURS]
+            ratios = [ours[number] / values[number] for number in common_rounds]
+            ratio_text = f"ours / theirs {spread(ratios, 2)}" if ratios else ""
+            value_text = spread(list(values.values()), 1) if values else "no figure"
+            line(f"  {PEERS[peer][1]}", value_text, ratio_text)
 
 
-def get(names: list[str]) -> list[str]:
+def prepare_peers(names: list[str]) -> list[str]:
     """Prepare what peers need; return the available ones, and print why others are not."""
-    there = []
+    available = []
     for name in names:
         try:
-            if name in NEEDS:
-                NEEDS[name]()
-        except CannotBeHad as error:
+            if name in PREPARATIONS:
+                PREPARATIONS[name]()
+        except ClusterUnavailable as error:
             print(f"{PEERS[name][1]}: not available here: {error}", flush=True)
         else:
-            there.append(name)
-    return there
+            available.append(name)
+    return available
 
 
 def compare(names: list[str], rounds: int) -> int:
     """Measure peers beside fakekafka and report; return the number of failures."""
-    there = get(names)
-    failed = len(names) - len(there)
-    peers = [OURS, *(name for name in there if name != OURS)]
-    found: dict[str, dict[int, dict[str, float]]] = {peer: {} for peer in peers}
+    available = prepare_peers(names)
+    failed = len(names) - len(available)
+    peers = [OURS, *(name for name in available if name != OURS)]
+    figures_by_peer: dict[str, dict[int, dict[str, float]]] = {peer: {} for peer in peers}
     for number in range(rounds):
         first = number % len(peers)
         for peer in (*peers[first:], *peers[:first]):
             try:
-                found[peer][number] = measure_once(peer)
+                figures_by_peer[peer][number] = measure_once(peer)
             except MeasurementFailed as failure:
                 print(f"{PEERS[peer][1]}, round {number + 1}: {failure}", flush=True)
                 failed += 1
-    report(found)
+    report(figures_by_peer)
     return failed
 
 
@@ -236,18 +242,20 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"peers: {', '.join(PEERS)}")
     parser.add_argument("--rounds", type=int, default=ROUNDS)
     parser.add_argument("--get", action="store_true", help="get what they need, measure nothing")
-    given = parser.parse_args(arguments)
-    unknown = [name for name in given.names if name not in PEERS]
-    if unknown or given.rounds < 1:
-        named = f"unknown: {', '.join(unknown)}; there are {', '.join(PEERS)}"
-        print(named if unknown else f"--rounds {given.rounds}: give at least 1", file=sys.stderr)
+    options = parser.parse_args(arguments)
+    unknown = [name for name in options.names if name not in PEERS]
+    if unknown or options.rounds < 1:
+        problem = f"unknown: {', '.join(unknown)}; there are {', '.join(PEERS)}"
+        print(
+            problem if unknown else f"--rounds {options.rounds}: give at least 1", file=sys.stderr
+        )
         return 2
-    names = given.names or list(PEERS)
-    if given.get:
-        return int(len(get(names)) < len(names))
+    names = options.names or list(PEERS)
+    if options.get:
+        return int(len(prepare_peers(names)) < len(names))
     size = ", at a small size: the figures say nothing" if IS_SMALL else ""
-    print(f"\n== peers, {given.rounds} rounds in turns{size}", flush=True)
-    return int(compare(names, given.rounds) > 0)
+    print(f"\n== peers, {options.rounds} rounds in turns{size}", flush=True)
+    return int(compare(names, options.rounds) > 0)
 
 
 if __name__ == "__main__":

@@ -75,25 +75,25 @@ def throughput(servers: str, size: int, count: int, partitions: int = 3) -> dict
 def measure_throughput() -> None:
     """Print medians over rounds for records of 100 B and 1 kB, in turns with librdkafka's mock."""
     for size, count in LOADS:
-        mocks, ours = [], []
+        mock_results, results = [], []
         for _ in range(ROUNDS):
             with mock_cluster() as servers:
-                mocks.append(throughput(servers, size, count))
+                mock_results.append(throughput(servers, size, count))
             with served_cluster(brokers=3) as cluster:
                 cluster.create_topic(TOPIC, partitions=3, replication_factor=3)
-                ours.append(throughput(cluster.bootstrap_servers, size, count))
+                results.append(throughput(cluster.bootstrap_servers, size, count))
                 assert not cluster.failures, cluster.failures
-        rates = [one["records_per_s"] for one in ours]
-        mock_rates = [one["records_per_s"] for one in mocks]
+        rates = [result["records_per_s"] for result in results]
+        mock_rates = [result["records_per_s"] for result in mock_results]
         ratio = statistics.median(rates) / statistics.median(mock_rates)
         line(f"{size} B, RF 3, acks=all: ours, k/s", spread([rate / 1e3 for rate in rates], 0))
         line("  ours, MB/s", f"{statistics.median(rates) * size / 1e6:,.0f}")
         line("  librdkafka's mock, k/s", spread([rate / 1e3 for rate in mock_rates], 0))
         line("  ratio of the medians", f"{ratio:.2f}", ">= 0.5", ratio >= 0.5)
-        kept = min(one["kept"] for one in ours)
+        kept = min(result["kept"] for result in results)
         line(
             "  kept and readable: ours, mock",
-            f"{kept:.1%}, {max(one['kept'] for one in mocks):.1%}",
+            f"{kept:.1%}, {max(result['kept'] for result in mock_results):.1%}",
             "ours 100 %",
             kept == 1.0,
         )

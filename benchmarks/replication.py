@@ -171,31 +171,31 @@ def _run_rounds(load: _Load) -> dict[int, _Figures]:
 def _print_client_alone() -> None:
     with mock_cluster() as servers, LoadClient(servers) as client:
         client.produce("warm", PARTITIONS, SIZE, LARGE.records)
-        alone = client.produce("bench", PARTITIONS, SIZE, LARGE.records)
+        produced = client.produce("bench", PARTITIONS, SIZE, LARGE.records)
     line(
         "this client against librdkafka's mock, 1 kB, acks=all",
-        f"{LARGE.records / alone['seconds'] / 1e3:,.0f} k/s",
+        f"{LARGE.records / produced['seconds'] / 1e3:,.0f} k/s",
     )
-    line("  cores the client keeps busy", f"{alone['cpu_s'] / alone['seconds']:.2f}")
+    line("  cores the client keeps busy", f"{produced['cpu_s'] / produced['seconds']:.2f}")
 
 
-def _print_factor(factor: int, one: _Figures) -> None:
-    line(f"produce, RF {factor}, k/s", spread([rate / 1e3 for rate in one.produce_per_s], 0))
-    line("  broker CPU time per MB, ms", spread(one.produce_cpu_ms, 2))
-    line("  cores the client keeps busy", spread(one.produce_client, 2))
-    line("fetch, k/s", spread([rate / 1e3 for rate in one.fetch_per_s], 0))
-    line("  broker CPU time per MB, ms", spread(one.fetch_cpu_ms, 2))
-    line("  cores the client keeps busy", spread(one.fetch_client, 2))
-    ratio = statistics.median(one.fetch_to_produce)
-    line("  fetch / produce", spread(one.fetch_to_produce, 2), ">= 1.0", ratio >= 1.0)
+def _print_factor(factor: int, figures: _Figures) -> None:
+    line(f"produce, RF {factor}, k/s", spread([rate / 1e3 for rate in figures.produce_per_s], 0))
+    line("  broker CPU time per MB, ms", spread(figures.produce_cpu_ms, 2))
+    line("  cores the client keeps busy", spread(figures.produce_client, 2))
+    line("fetch, k/s", spread([rate / 1e3 for rate in figures.fetch_per_s], 0))
+    line("  broker CPU time per MB, ms", spread(figures.fetch_cpu_ms, 2))
+    line("  cores the client keeps busy", spread(figures.fetch_client, 2))
+    ratio = statistics.median(figures.fetch_to_produce)
+    line("  fetch / produce", spread(figures.fetch_to_produce, 2), ">= 1.0", ratio >= 1.0)
 
 
-def _print_cost(base: _Figures, other: _Figures, what: str, target: float | None) -> None:
-    pairs = zip(other.produce_per_s, base.produce_per_s, strict=True)
+def _print_cost(base: _Figures, replicated: _Figures, title: str, target: float | None) -> None:
+    pairs = zip(replicated.produce_per_s, base.produce_per_s, strict=True)
     costs = [1 - rate / base_rate for rate, base_rate in pairs]
-    cost = 1 - statistics.median(other.produce_per_s) / statistics.median(base.produce_per_s)
+    cost = 1 - statistics.median(replicated.produce_per_s) / statistics.median(base.produce_per_s)
     line(
-        f"replication costs of produce throughput, {what}",
+        f"replication costs of produce throughput, {title}",
         f"{cost:.0%} ({min(costs):.0%} to {max(costs):.0%})",
         "" if target is None else f"<= {target:.0%}",
         None if target is None else cost <= target,
@@ -209,15 +209,15 @@ def main() -> None:
     print("  medians over rounds (least-most); 1 kB records, acks=all, batches up to 1 MB")
     _print_client_alone()
     figures = _run_rounds(LARGE)
-    for factor, one in figures.items():
-        _print_factor(factor, one)
+    for factor, factor_figures in figures.items():
+        _print_factor(factor, factor_figures)
     for factor in FACTORS[1:]:
         target = 0.25 if factor == 3 else None
         _print_cost(figures[1], figures[factor], f"RF 1 to RF {factor}", target)
     print("  the same with batches up to 16 kB, where requests cost more than bytes")
     small = _run_rounds(SMALL)
-    for factor, one in small.items():
-        _print_factor(factor, one)
+    for factor, factor_figures in small.items():
+        _print_factor(factor, factor_figures)
     _print_cost(small[1], small[3], "RF 1 to RF 3", None)
 
 

@@ -31,7 +31,7 @@ def _megabytes(process_id: int) -> float:
         return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE") / 1e6
 
 
-def _come_and_go(servers: dict[str, Any], admin: Any, numbers: range) -> None:
+def _create_and_delete(servers: dict[str, Any], admin: Any, numbers: range) -> None:
     """Create topics, write to each in a transaction with its own id, commit an offset for a group
     of its own, and delete groups and topics."""
     import confluent_kafka
@@ -66,7 +66,7 @@ def _sizes(config: dict[str, Any]) -> tuple[float, float]:
         servers: dict[str, Any] = {"bootstrap.servers": bootstrap_servers, "log_level": 0}
         admin = AdminClient(servers)
         for first in range(0, LAST, TOGETHER):
-            _come_and_go(servers, admin, range(first, first + TOGETHER))
+            _create_and_delete(servers, admin, range(first, first + TOGETHER))
             sizes[first + TOGETHER] = _megabytes(process_id)
     return sizes[FIRST], sizes[LAST]
 
@@ -74,9 +74,17 @@ def _sizes(config: dict[str, Any]) -> tuple[float, float]:
 def measure() -> None:
     """Print the growth with Kafka's defaults, and with settings under which ids expire and internal
     topics are compacted meanwhile."""
-    what = "topics, groups, transactional ids that came and went"
-    for whose, config, most in ((what, {}, MB_MAX), ("where they expire", SOON, SOON_MB_MAX)):
-        first, last = _sizes(config)
-        line(f"after {FIRST:,} {whose}", f"{first:.1f} MB")
-        grown = last - first
-        line(f"  growth up to {LAST:,}", f"{grown:.1f} MB", f"<= {most} MB", grown <= most)
+    title = "topics, groups, transactional ids that came and went"
+    for condition, config, limit_mb in (
+        (title, {}, MB_MAX),
+        ("where they expire", SOON, SOON_MB_MAX),
+    ):
+        first_mb, last_mb = _sizes(config)
+        line(f"after {FIRST:,} {condition}", f"{first_mb:.1f} MB")
+        growth_mb = last_mb - first_mb
+        line(
+            f"  growth up to {LAST:,}",
+            f"{growth_mb:.1f} MB",
+            f"<= {limit_mb} MB",
+            growth_mb <= limit_mb,
+        )

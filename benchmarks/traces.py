@@ -72,31 +72,31 @@ def _slowdown(recorder: Callable[[], Recorder], events: int) -> Costs:
         plain.append(_run(None, int(events * OWN_EVENTS)))
         recorded.append(_run(recorder(), int(events * OWN_EVENTS)))
     wall, cpu = (
-        min(one[which] for one in recorded) / min(one[which] for one in plain) - 1
-        for which in (0, 1)
+        min(costs[index] for costs in recorded) / min(costs[index] for costs in plain) - 1
+        for index in (0, 1)
     )
     return Costs(wall, cpu)
 
 
-def _tell_slowdown(what: str, longer: Costs) -> None:
-    lost = longer.wall_s / (1 + longer.wall_s)
-    line(f"{what}, of the simulation's speed", f"-{lost:.0%}", "<= 30 %", lost <= 0.3)
-    line("  in wall time", f"+{longer.wall_s:.0%}", "", True)
-    line("  in CPU time", f"+{longer.cpu_s:.0%}", "", True)
+def _report_slowdown(title: str, slowdown: Costs) -> None:
+    lost_speed = slowdown.wall_s / (1 + slowdown.wall_s)
+    line(f"{title}, of the simulation's speed", f"-{lost_speed:.0%}", "<= 30 %", lost_speed <= 0.3)
+    line("  in wall time", f"+{slowdown.wall_s:.0%}", "", True)
+    line("  in CPU time", f"+{slowdown.cpu_s:.0%}", "", True)
 
 
-def _tell_of_recording(path: Path) -> None:
+def _report_recording_costs(path: Path) -> None:
     """Print the cost of recording in memory, of reading the recording, and of writing a file."""
     from fakekafka.tracing.recording.recorder import Recorder
 
-    _tell_slowdown("recording that waits", _slowdown(Recorder, WAITING))
+    _report_slowdown("recording that waits", _slowdown(Recorder, WAITING))
     recorder = Recorder()
     _run(recorder, int(WAITING * OWN_EVENTS))
     started = time.process_time()
     recorder.trace()
-    looked_us = (time.process_time() - started) * 1e6 / len(recorder)
-    line("  to read it, CPU time", f"{looked_us:.1f} us an event", "", True)
-    _tell_slowdown("recording to a file", _slowdown(lambda: _recorder(path), EVENTS))
+    read_us = (time.process_time() - started) * 1e6 / len(recorder)
+    line("  to read it, CPU time", f"{read_us:.1f} us an event", "", True)
+    _report_slowdown("recording to a file", _slowdown(lambda: _recorder(path), EVENTS))
 
 
 def measure() -> None:
@@ -105,7 +105,7 @@ def measure() -> None:
 
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "run.fktrace"
-        _tell_of_recording(path)
+        _report_recording_costs(path)
         count = record_long(path, EVENTS)
         size = path.stat().st_size / count
         line("  size of an event", f"{size:.1f} bytes", "<= 40", size <= 40)
@@ -132,5 +132,5 @@ def measure() -> None:
             line("  a scan of the whole", f"{time.perf_counter() - started:.1f} s", "", True)
             started = time.perf_counter()
             trace.story()
-            told_s = time.perf_counter() - started
-            line("  story of the whole", f"{told_s:.1f} s", "<= 15 s", told_s <= 15)
+            story_s = time.perf_counter() - started
+            line("  story of the whole", f"{story_s:.1f} s", "<= 15 s", story_s <= 15)

@@ -53,8 +53,8 @@ async def _terminal(path: Path, count: int) -> None:
         async with app.run_test(size=SIZE) as pilot:
             await pilot.pause()
             opened_s = time.perf_counter() - started
-            what = f"terminal view of {count:,} events opens"
-            line(what, f"{opened_s:.2f} s", "<= 1 s", opened_s <= 1)
+            title = f"terminal view of {count:,} events opens"
+            line(title, f"{opened_s:.2f} s", "<= 1 s", opened_s <= 1)
             slowest = "", 0.0
             for place in (0, count // 2, count - 1):
                 debugger.goto(place)
@@ -63,7 +63,7 @@ async def _terminal(path: Path, count: int) -> None:
                     await pilot.press(key)
                     await pilot.pause()
                     slowest = max(
-                        slowest, (key, time.process_time() - started), key=lambda one: one[1]
+                        slowest, (key, time.process_time() - started), key=lambda timing: timing[1]
                     )
             key, spent_s = slowest
             line(f"  the slowest key ({key}), CPU time", f"{spent_s * 1000:.0f} ms")
@@ -114,19 +114,19 @@ def _filter(page: Any, text: str) -> None:
     page.evaluate("document.getElementById('found').textContent = ''")
     page.fill("#filter", text)
     for _ in range(FILTER_MS // 100):
-        found = page.inner_text("#found")
-        if found and "%" not in found:
+        status = page.inner_text("#found")
+        if status and "%" not in status:
             return
         page.wait_for_timeout(100)
-    raise TimeoutError(f"{text} is still looked for")
+    raise TimeoutError(f"filtering by {text} has not finished")
 
 
-def _stalls(context: Any, page: Any, what: str, act: Any) -> None:
+def _stalls(context: Any, page: Any, title: str, act: Any) -> None:
     """Print the longest task of the page during an action, and the maximum CPU time of a task."""
     session = context.new_cdp_session(page)
-    told: list[dict[str, Any]] = []
+    events: list[dict[str, Any]] = []
     ended: list[object] = []
-    session.on("Tracing.dataCollected", lambda data: told.extend(data["value"]))
+    session.on("Tracing.dataCollected", lambda data: events.extend(data["value"]))
     session.on("Tracing.tracingComplete", lambda data: ended.append(data))
     session.send(
         "Tracing.start", {"transferMode": "ReportEvents", "categories": "toplevel,__metadata"}
@@ -141,27 +141,27 @@ def _stalls(context: Any, page: Any, what: str, act: Any) -> None:
     while not ended:
         page.wait_for_timeout(20)
     session.detach()
-    cpu_ms = _most_cpu_ms(told)
+    cpu_ms = _longest_task_cpu_ms(events)
     line(
-        f"  {what}: the longest task (its CPU time)",
+        f"  {title}: the longest task (its CPU time)",
         f"{longest_ms:.0f} ms ({cpu_ms:.0f} ms)",
         f"<= 100 ms, {elapsed_s:.1f} s in all",
         longest_ms <= 100,
     )
 
 
-def _most_cpu_ms(told: list[dict[str, Any]]) -> float:
+def _longest_task_cpu_ms(events: list[dict[str, Any]]) -> float:
     """Return the maximum CPU time of a task on the page's main thread in milliseconds."""
-    main = {
+    main_threads = {
         (event["pid"], event["tid"])
-        for event in told
+        for event in events
         if event["name"] == "thread_name" and event["args"]["name"] == "CrRendererMain"
     }
-    spent = [
-        event.get("tdur", 0) / 1000 for event in told
-        if event.get("ph") == "X" and (event["pid"], event["tid"]) in main
+    cpu_times_ms = [
+        event.get("tdur", 0) / 1000 for event in events
+        if event.get("ph") == "X" and (event["pid"], event["tid"]) in main_threads
     ]  # fmt: skip
-    return max(spent, default=0)
+    return max(cpu_times_ms, default=0)
 
 
 if __name__ == "__main__":  # measure an existing page

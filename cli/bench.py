@@ -258,4 +258,4 @@ def compare_batches(
     else:
         print_comparison(console, found)
     if fail_over is not None:
-        raise typer.Exit(1 if found.fails(fail_over) else 0)
+        raise typer.Exit(1 if found.is_regression(fail_over) else 0)

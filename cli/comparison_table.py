@@ -18,20 +18,22 @@ _LEAST_COLUMNS = 110
 
 def print_comparison(console: Console, found: BatchComparison) -> None:
     """Print a table of the differences, and the numbers of runs on which it is based."""
-    for name, (old, new) in found.differs.items():
+    for name, (old, new) in found.differing_parameters.items():
         console.print(f"{name}: {old} before, {new} after", highlight=False)
-    for told in found.proportions:
-        where = f"{told.configuration}: " if told.configuration else ""
-        counts = f"{told.before} of {told.runs[0]} before, {told.after} of {told.runs[1]} after"
-        sure = " (surely differs)" if told.is_sure else ""
-        console.print(f"{where}{told.what}: {counts}{sure}", highlight=False, soft_wrap=True)
-    sure_proportions = any(told.is_sure for told in found.proportions)
-    if found.sure:
+    for proportion in found.proportions:
+        where = f"{proportion.configuration}: " if proportion.configuration else ""
+        before, after = proportion.runs
+        counts = f"{proportion.before} of {before} before, {proportion.after} of {after} after"
+        significance = " (significant)" if proportion.is_significant else ""
+        text = f"{where}{proportion.what}: {counts}{significance}"
+        console.print(text, highlight=False, soft_wrap=True)
+    has_significant_proportion = any(proportion.is_significant for proportion in found.proportions)
+    if found.significant:
         wide = Console(width=max(console.width, _LEAST_COLUMNS))
         wide.print(_table(found))
     elif found.has_too_few:
-        console.print("the seeds of a configuration are too few to be sure of any difference")
-    elif not sure_proportions:
+        console.print("too few seeds per configuration for any significant difference")
+    elif not has_significant_proportion:
         console.print("no significant difference")
     _print_left_out(console, found)
     seeds = "in the order of their seeds" if found.by_order else "with the same seeds"
@@ -49,17 +51,17 @@ def _print_left_out(console: Console, found: BatchComparison) -> None:
     if any(found.unpaired):
         before, after = found.unpaired
         console.print(f"runs without a partner: {before} before, {after} after", highlight=False)
-    for number, names in sorted(_without(found).items()):
+    for number, names in sorted(_columns_by_incomplete_pairs(found).items()):
         shown = ", ".join(names[:_SHOWN]) + (" and others" if len(names) > _SHOWN else "")
         text = f"{number} pairs in which a run has no value, or only a lower bound: {shown}"
         console.print(text, highlight=False, soft_wrap=True)
 
 
-def _without(found: BatchComparison) -> dict[int, list[str]]:
+def _columns_by_incomplete_pairs(found: BatchComparison) -> dict[int, list[str]]:
     """Return the names of columns by the number of pairs for which they have no value."""
     numbers: dict[str, int] = {}
     for one in found.differences:
-        numbers[one.column] = numbers.get(one.column, 0) + one.without
+        numbers[one.column] = numbers.get(one.column, 0) + one.incomplete_pairs
     columns: dict[int, list[str]] = {}
     for name, number in numbers.items():
         if number:
@@ -75,13 +77,13 @@ def _number(value: float | None, form: str = ",.2f", is_bound: bool = False) -> 
 
 def _table(found: BatchComparison) -> Table:
     table = Table()
-    has_labels = any(one.configuration for one in found.sure)
+    has_labels = any(one.configuration for one in found.significant)
     if has_labels:
         table.add_column("configuration", overflow="fold")
     table.add_column("column", overflow="fold")
     for name in ("before", "after", "difference", "interval", "%"):
         table.add_column(name, justify="right", no_wrap=True)
-    for one in found.sure:
+    for one in found.significant:
         label = [one.configuration] if has_labels else []
         percent = "" if one.percent is None else f"{one.percent:+,.1f}"
         table.add_row(
@@ -97,9 +99,9 @@ def _table(found: BatchComparison) -> Table:
 
 
 def comparison_data(found: BatchComparison) -> dict[str, Any]:
-    """Return the comparison as plain data; ``sure`` marks the certain differences."""
+    """Return the comparison as plain data; ``significant`` marks the certain differences."""
     return {
-        "differs": {name: list(values) for name, values in found.differs.items()},
+        "differs": {name: list(values) for name, values in found.differing_parameters.items()},
         "pairs": found.pairs,
         "confidence": found.confidence,
         "broken": list(found.broken),
@@ -111,7 +113,7 @@ def comparison_data(found: BatchComparison) -> dict[str, Any]:
                 "after": one.after,
                 "runs": list(one.runs),
                 "p": one.p,
-                "sure": one.is_sure,
+                "sure": one.is_significant,
             }
             for one in found.proportions
         ],
@@ -132,8 +134,8 @@ def _data(one: ColumnDifference) -> dict[str, Any]:
         "low": _finite(one.difference.low),
         "high": _finite(one.difference.high),
         "percent": one.percent,
-        "without": one.without,
-        "sure": one.is_sure,
+        "without": one.incomplete_pairs,
+        "sure": one.is_significant,
     }
 
 

@@ -26,7 +26,7 @@ from .statistics import (
     proportion_p,
 )
 
-_LEFT_OUT = frozenset({"partitions_led", "was_controller", "moved_mb", "alone_ms"})
+_CIRCUMSTANCES = frozenset({"partitions_led", "was_controller", "moved_mb", "alone_ms"})
 """Columns that describe the circumstances of a run rather than its result."""
 
 
@@ -43,11 +43,11 @@ class ColumnDifference:
     """True for each median that is only a lower bound."""
     difference: Estimate
     """Estimated difference between paired runs."""
-    without: int
+    incomplete_pairs: int
     """Number of pairs in which a run has no value or only a lower bound."""
 
     @property
-    def is_sure(self) -> bool:
+    def is_significant(self) -> bool:
         return self.difference.excludes_zero
 
     @property
@@ -57,15 +57,15 @@ class ColumnDifference:
         return part if math.isfinite(part) else None
 
     @property
-    def surely_worse_percent(self) -> float:
+    def significant_regression_percent(self) -> float:
         """Per cent by which the column is at least worse; 0 if that is not certain."""
         low, high = self.difference.low, self.difference.high
-        if not self.is_sure or low is None or high is None:
+        if not self.is_significant or low is None or high is None:
             return 0.0
-        least = -high if self.column in MORE_IS_BETTER else low
-        if least <= 0:
+        regression = -high if self.column in MORE_IS_BETTER else low
+        if regression <= 0:
             return 0.0
-        return 100 * least / abs(self.before) if self.before > 0 else math.inf
+        return 100 * regression / abs(self.before) if self.before > 0 else math.inf
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,19 +82,19 @@ class ProportionDifference:
     p: float
 
     @property
-    def is_sure(self) -> bool:
+    def is_significant(self) -> bool:
         return self.p < self.level
 
     @property
-    def is_surely_worse(self) -> bool:
-        return self.is_sure and self.after * self.runs[0] > self.before * self.runs[1]
+    def is_significantly_worse(self) -> bool:
+        return self.is_significant and self.after * self.runs[0] > self.before * self.runs[1]
 
 
 @dataclass
 class BatchComparison:
     """The result of comparing two batches."""
 
-    differs: dict[str, tuple[Any, Any]]
+    differing_parameters: dict[str, tuple[Any, Any]]
     """Parameters that have another value in the second batch, with both values."""
     pairs: int
     """Number of pairs of runs that were compared."""
@@ -114,20 +114,25 @@ class BatchComparison:
     """True if the batches have no seed in common, so that runs are paired in their order."""
 
     @property
-    def sure(self) -> list[ColumnDifference]:
-        return [one for one in self.differences if one.is_sure]
+    def significant(self) -> list[ColumnDifference]:
+        return [item for item in self.differences if item.is_significant]
 
-    def fails(self, percent: float) -> bool:
+    def is_regression(self, percent: float) -> bool:
         """Return whether a column is certainly worse by more than ``percent``, certainly more runs
         break a promise or do not end, or only the second batch breaks promises."""
-        kept = not any(one.before for one in self.proportions if one.what == VIOLATIONS)
-        breaks = any(one.after for one in self.proportions if one.what == VIOLATIONS)
-        worse = any(one.is_surely_worse for one in self.proportions)
-        return self.worst_percent > percent or worse or (kept and breaks)
+        violations = [item for item in self.proportions if item.what == VIOLATIONS]
+        kept_before = not any(item.before for item in violations)
+        breaks_after = any(item.after for item in violations)
+        has_worse_proportion = any(item.is_significantly_worse for item in self.proportions)
+        return (
+            self.worst_regression_percent > percent
+            or has_worse_proportion
+            or (kept_before and breaks_after)
+        )
 
     @property
-    def worst_percent(self) -> float:
-        return max((one.surely_worse_percent for one in self.differences), default=0.0)
+    def worst_regression_percent(self) -> float:
+        return max((item.significant_regression_percent for item in self.differences), default=0.0)
 
 
 def compare(before: ReportSource, after: ReportSource) -> BatchComparison:
@@ -136,44 +141,46 @@ def compare(before: ReportSource, after: ReportSource) -> BatchComparison:
     Raises ``UsageError`` if they have no runs with the same parameters. A parameter that has one
     value throughout the first batch and another throughout the second may differ.
     """
-    differs = _differing(before, after)
-    theirs = {_key(one, differs): one for one in after.configurations}
-    matched = [
-        (one, theirs[_key(one, differs)])
-        for one in before.configurations
-        if _key(one, differs) in theirs
+    differing_parameters = _differing_parameters(before, after)
+    after_by_key = {_key(item, differing_parameters): item for item in after.configurations}
+    matching = [
+        (item, after_by_key[key])
+        for item in before.configurations
+        if (key := _key(item, differing_parameters)) in after_by_key
     ]
-    by_order = not any(_pair(old, new) for old, new in matched)
+    by_order = not any(_pair(old, new) for old, new in matching)
     pair = _pair_by_order if by_order else _pair
-    paired = [(old, new, pair(old, new)) for old, new in matched]
-    paired = [entry for entry in paired if entry[2]]
+    paired = [(old, new, pair(old, new)) for old, new in matching]
+    paired = [(old, new, rows) for old, new, rows in paired if rows]
     if not paired:
         raise UsageError(
             "the batches have no runs in common: they need the same suite, and parameters "
             "that differ in one value at most"
         )
-    columns = [name for name in before.numbers() if name in after.columns and name not in _LEFT_OUT]
+    columns = [
+        name for name in before.numbers() if name in after.columns and name not in _CIRCUMSTANCES
+    ]
     level = (1 - CONFIDENCE) / 2
     confidence = 1 - level / max(1, len(columns) * len(paired))
     differences = []
     for old, _, rows in paired:
         for name in columns:
-            found = _difference(old.label, name, rows, confidence)
-            if found is not None:
-                differences.append(found)
-    every = [pair for _, _, rows in paired for pair in rows]
+            difference = _difference(old.label, name, rows, confidence)
+            if difference is not None:
+                differences.append(difference)
+    all_pairs = [pair for _, _, rows in paired for pair in rows]
     return BatchComparison(
-        differs,
-        len(every),
+        differing_parameters,
+        len(all_pairs),
         confidence,
         differences,
         (
-            sum(one["status"] != "ok" for one, _ in every),
-            sum(two["status"] != "ok" for _, two in every),
+            sum(old_row["status"] != "ok" for old_row, _ in all_pairs),
+            sum(new_row["status"] != "ok" for _, new_row in all_pairs),
         ),
-        all(one.difference.low is None for one in differences),
+        all(difference.difference.low is None for difference in differences),
         _proportions([(old.label, rows) for old, _, rows in paired], level),
-        (_all_runs(before) - len(every), _all_runs(after) - len(every)),
+        (_run_count(before) - len(all_pairs), _run_count(after) - len(all_pairs)),
         by_order,
     )
 
@@ -181,15 +188,15 @@ def compare(before: ReportSource, after: ReportSource) -> BatchComparison:
 Rows = list[tuple[dict[str, Any], dict[str, Any]]]
 
 
-def _differing(before: ReportSource, after: ReportSource) -> dict[str, tuple[Any, Any]]:
-    found = {}
+def _differing_parameters(before: ReportSource, after: ReportSource) -> dict[str, tuple[Any, Any]]:
+    differing = {}
     for name in before.parameters:
-        old = {repr(one.parameters.get(name)): one for one in before.configurations}
-        new = {repr(one.parameters.get(name)): one for one in after.configurations}
+        old = {repr(value := item.parameters.get(name)): value for item in before.configurations}
+        new = {repr(value := item.parameters.get(name)): value for item in after.configurations}
         if len(old) == len(new) == 1 and old.keys() != new.keys():
-            (first,), (second,) = old.values(), new.values()
-            found[name] = (first.parameters.get(name), second.parameters.get(name))
-    return found
+            (old_value,), (new_value,) = old.values(), new.values()
+            differing[name] = (old_value, new_value)
+    return differing
 
 
 def _key(configuration: ReportConfiguration, without: dict[str, Any]) -> str:
@@ -206,14 +213,14 @@ def _pair_by_order(old: ReportConfiguration, new: ReportConfiguration) -> Rows:
     """Pair runs in the order of seeds: for equal distributions, the differences of any pairs are
     symmetric around zero."""
 
-    def in_order(one: ReportConfiguration) -> list[dict[str, Any]]:
-        return sorted(one.rows, key=lambda row: int(row["seed"]))
+    def in_order(configuration: ReportConfiguration) -> list[dict[str, Any]]:
+        return sorted(configuration.rows, key=lambda row: int(row["seed"]))
 
     return list(zip(in_order(old), in_order(new), strict=False))
 
 
-def _all_runs(source: ReportSource) -> int:
-    return sum(len(one.rows) for one in source.configurations)
+def _run_count(source: ReportSource) -> int:
+    return sum(len(configuration.rows) for configuration in source.configurations)
 
 
 VIOLATIONS = "runs with a broken promise"
@@ -234,20 +241,20 @@ def _proportions(paired: list[tuple[str, Rows]], level: float) -> list[Proportio
     groups = list(paired)
     if len(paired) > 1:
         groups.append(("all configurations", [pair for _, rows in paired for pair in rows]))
-    counted = []
+    observed = []
     for label, rows in groups:
-        for what, holds in ((VIOLATIONS, _is_violation), (ENDLESS, _is_endless)):
-            before = sum(holds(old) for old, _ in rows)
-            after = sum(holds(new) for _, new in rows)
+        for what, has_property in ((VIOLATIONS, _is_violation), (ENDLESS, _is_endless)):
+            before = sum(has_property(old) for old, _ in rows)
+            after = sum(has_property(new) for _, new in rows)
             if before or after:
-                counted.append((label, what, before, after, len(rows)))
-    each = level / max(1, len(counted))
+                observed.append((label, what, before, after, len(rows)))
+    level_each = level / max(1, len(observed))
     return [
         ProportionDifference(
-            label, what, before, after, (runs, runs), each,
+            label, what, before, after, (runs, runs), level_each,
             proportion_p(before, after, runs, runs),
         )
-        for label, what, before, after, runs in counted
+        for label, what, before, after, runs in observed
     ]  # fmt: skip
 
 

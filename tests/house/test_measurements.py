@@ -32,16 +32,19 @@ def test_a_child_that_fails_is_told_with_its_last_line(benchmarks: Callable[[str
     with pytest.raises(figures.MeasurementFailed) as caught:
         figures.in_child(BROKEN)
     assert str(caught.value) == "the child ended with status 1: no cluster to be had"
-    assert caught.value.said == "first\nno cluster to be had\n"
+    assert caught.value.output == "first\nno cluster to be had\n"
 
 
 @pytest.mark.parametrize(
     ("code", "told"),
     [
-        ("import os, signal; os.kill(os.getpid(), signal.SIGKILL)", "status -9 and said nothing"),
+        (
+            "import os, signal; os.kill(os.getpid(), signal.SIGKILL)",
+            "status -9, without any output",
+        ),
         ("raise ValueError('two')", "status 1: ValueError: two"),
         ("raise ValueError('two\\n lines')", "status 1: ValueError: two"),
-        ("print()", "the child printed no figures and said nothing"),
+        ("print()", "the child printed no figures, without any output"),
     ],
 )
 def test_other_ends_of_a_child(code: str, told: str, benchmarks: Callable[[str], Any]) -> None:
@@ -79,7 +82,7 @@ def test_a_client_in_its_own_process_that_ends_ends_the_measurement(
     failover, figures = benchmarks("client_failover"), benchmarks("figures")
 
     def broken(_servers: str, _settings: object, seen: Any) -> None:
-        failover._child([sys.executable, "-c", BROKEN], seen)
+        failover._run_child([sys.executable, "-c", BROKEN], seen)
 
     with pytest.raises(figures.MeasurementFailed, match="no cluster to be had"):
         failover.failover_ms(broken, {}, lambda cluster: None)

@@ -26,13 +26,17 @@ def test_ratios_are_of_the_rounds_that_both_have(
     peers: Any, capsys: pytest.CaptureFixture[str]
 ) -> None:
     found = {
-        "fakekafka": {0: {peers.ONE: 200.0}, 1: {peers.ONE: 300.0}, 2: {peers.ONE: 900.0}},
-        "mock": {0: {peers.ONE: 100.0}, 1: {peers.ONE: 100.0}},
+        "fakekafka": {
+            0: {peers.SINGLE_RECORD: 200.0},
+            1: {peers.SINGLE_RECORD: 300.0},
+            2: {peers.SINGLE_RECORD: 900.0},
+        },
+        "mock": {0: {peers.SINGLE_RECORD: 100.0}, 1: {peers.SINGLE_RECORD: 100.0}},
         "kfake": {},
     }
     peers.report(found)
     told = [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()]
-    begin = told.index(peers.ONE)
+    begin = told.index(peers.SINGLE_RECORD)
     assert re.fullmatch(r"fakekafka \(.+\) 300\.0 \(200\.0-900\.0\)", told[begin + 1])
     assert told[begin + 2 : begin + 4] == [
         "librdkafka's mock cluster 100.0 (100.0-100.0) ours / theirs 2.50 (2.00-3.00)",
@@ -109,7 +113,7 @@ def test_records_that_a_peer_did_not_keep_are_counted(
     monkeypatch.setattr(peers, "TIMED", 1000)
     found = peers.measure_once("mock")
     assert set(found) == set(peers.FIGURES)
-    assert found[peers.KEPT] == pytest.approx(100 * 2000 / 3000)
+    assert found[peers.KEPT_RECORDS] == pytest.approx(100 * 2000 / 3000)
     assert found["produce 100 B, k/s"] == pytest.approx(1.994)
     assert found["consume 1000 B, k/s"] == pytest.approx(4.0)
     assert 1 < found[peers.MEMORY] < 10_000
@@ -148,6 +152,6 @@ def test_peers_run_at_a_small_size(peers: Any, name: str) -> None:
     )
     assert done.returncode == 0, done.stdout + done.stderr
     told = [" ".join(line.split()) for line in done.stdout.splitlines()]
-    begin = told.index(peers.KEPT)
+    begin = told.index(peers.KEPT_RECORDS)
     kept = [line.rpartition(" (")[0].split()[-1] for line in told[begin + 1 : begin + 3]]
     assert kept == ["100.0", "100.0"]

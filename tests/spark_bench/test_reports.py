@@ -78,7 +78,7 @@ def test_twice_the_latency_is_found_and_can_fail_a_build(
 
 def test_two_releases_are_compared_seed_by_seed(batches: Path) -> None:
     found = compare(ReportSource(batches / "old"), ReportSource(batches / "first"))
-    assert found.differs == {"kafka_version": ("2.8", "3.9")}
+    assert found.differing_parameters == {"kafka_version": ("2.8", "3.9")}
     assert found.pairs == SEEDS
     assert not found.has_too_few
     for one in found.differences:

@@ -217,7 +217,7 @@ def test_equal_batches_with_other_seeds_hardly_ever_differ(virtual: Any) -> None
         second = virtual("second", 1000 * number + 500, bad_percent=bad)
         found = compared(first, second)
         assert (found.by_order, found.pairs) == (True, 20)
-        alarms += bool(found.sure) or found.fails(0)
+        alarms += bool(found.significant) or found.is_regression(0)
     assert alarms <= 1
 
 
@@ -230,11 +230,11 @@ def test_dead_runs_fail_the_gate(
     found = compared(good, bad)
     what = ENDLESS if kind == "raise" else VIOLATIONS
     (told,) = found.proportions
-    assert (told.what, told.before, told.is_surely_worse) == (what, 0, True)
+    assert (told.what, told.before, told.is_significantly_worse) == (what, 0, True)
     assert told.after >= 6
     assert bench("compare", str(good), str(bad), "--fail-over", "1000") == 1
     shown = " ".join(capsys.readouterr().out.split())
-    assert f"{what}: 0 of 20 before, {told.after} of 20 after (surely differs)" in shown
+    assert f"{what}: 0 of 20 before, {told.after} of 20 after (significant)" in shown
     if kind == "raise":
         assert f"{told.after} pairs in which a run has no value" in shown
     assert bench("compare", str(bad), str(good), "--fail-over", "0") == 0
