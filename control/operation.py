@@ -166,10 +166,10 @@ class Operation:
         values = given
         if not self.takes_body:
             kinds = {parameter.name: parameter.kind for parameter in self.parameters}
-            values = {n: kinds[n].of_text(t) if n in kinds else t for n, t in given.items()}
+            values = {n: kinds[n].parse_text(t) if n in kinds else t for n, t in given.items()}
         arguments = Arguments(read(self.parameters, values, JSON))
         for parameter in self.in_path:
             name, kind = parameter.name, parameter.kind
-            arguments[name] = kind.read_at(name, kind.of_text(path[name]), JSON)
+            arguments[name] = kind.read_at(name, kind.parse_text(path[name]), JSON)
         arguments.given = given
         return arguments

@@ -129,11 +129,15 @@ class Condition:
         return f"Condition({self.text!r})"
 
 
-def _take_condition(value: Any, context: Context) -> Condition:
+def _convert_condition(value: Any, context: Context) -> Condition:
     with as_problem():
-        return Condition(STRING.take(value, context))
+        return Condition(STRING.convert(value, context))
 
 
 CONDITION = Kind(
-    "a condition", {"type": "string"}, _take_condition, 'leader("orders", 0) == 2', of_text=str
+    "a condition",
+    {"type": "string"},
+    _convert_condition,
+    'leader("orders", 0) == 2',
+    parse_text=str,
 )

@@ -44,8 +44,8 @@ class FileContext(Context):
     def write(self, value: Any) -> str:
         return toml_value(value)
 
-    def shown(self, value: Any) -> str:
-        return ANYWHERE.shown(value)
+    def write_shortened(self, value: Any) -> str:
+        return ANYWHERE.write_shortened(value)
 
     def broker(self, broker: int | str) -> int | str:
         with as_problem():

@@ -29,7 +29,7 @@ BUDGETS = ("events", "virtual_s", "wall_s", "memory_mb")
 """Resources of a batch's run that a budget can limit."""
 
 
-def _take_brokers(value: Any, context: Context) -> int | tuple[int, ...]:
+def _convert_brokers(value: Any, context: Context) -> int | tuple[int, ...]:
     if isinstance(value, list):
         with as_problem():
             return arguments.broker_ids(value)
@@ -37,16 +37,16 @@ def _take_brokers(value: Any, context: Context) -> int | tuple[int, ...]:
     return count
 
 
-BROKERS = Kind("how many, or a list of ids", {"type": ["integer", "array"]}, _take_brokers)
+BROKERS = Kind("how many, or a list of ids", {"type": ["integer", "array"]}, _convert_brokers)
 
 _SIZE = whole(0, RECORD_BYTES_MAX)
 
 
-def _take_sizes(value: Any, context: Context) -> tuple[int, int]:
+def _convert_sizes(value: Any, context: Context) -> tuple[int, int]:
     sizes = value if isinstance(value, list) else [value, value]
     if len(sizes) != 2:
         raise NotOfKind
-    least, most = (_SIZE.take(size, context) for size in sizes)
+    least, most = (_SIZE.convert(size, context) for size in sizes)
     if least > most:
         raise NotOfKind
     return least, most
@@ -55,32 +55,32 @@ def _take_sizes(value: Any, context: Context) -> tuple[int, int]:
 RECORD_SIZES = Kind(
     f"a number of bytes up to {RECORD_BYTES_MAX:,}, or [smallest, largest]",
     {"type": ["integer", "array"]},
-    _take_sizes,
+    _convert_sizes,
 )
 
 
-def _take_acks(value: Any, _context: Context) -> int:
+def _convert_acks(value: Any, _context: Context) -> int:
     if value not in ("all", -1, 0, 1) or isinstance(value, (bool, float)):
         raise NotOfKind
     return -1 if value == "all" else int(value)
 
 
-ACKS = Kind("0, 1 or 'all'", {"enum": [0, 1, -1, "all"]}, _take_acks)
+ACKS = Kind("0, 1 or 'all'", {"enum": [0, 1, -1, "all"]}, _convert_acks)
 
 
-def _take_time_or_end(value: Any, context: Context) -> float | None:
-    time_ms: float | None = None if value == "end" else MILLISECONDS.take(value, context)
+def _convert_time_or_end(value: Any, context: Context) -> float | None:
+    time_ms: float | None = None if value == "end" else MILLISECONDS.convert(value, context)
     return time_ms
 
 
 TIME_OR_END = Kind(
-    f"{MILLISECONDS.words}, or 'end'", {"type": ["number", "string"]}, _take_time_or_end
+    f"{MILLISECONDS.words}, or 'end'", {"type": ["number", "string"]}, _convert_time_or_end
 )
 CONDITIONS = tuple_of(CONDITION, "a condition, or a list of them", ["alive(1)"], takes_one=True)
 EPOCHS = Kind(
     "leader epochs with the first offset of each",
     {"type": "string"},
-    lambda value, context: " ".join(STRING.take(value, context).split()),
+    lambda value, context: " ".join(STRING.convert(value, context).split()),
     "0@0 2@12",
 )
 RECORD_VALUES = tuple_of(STRING, "a list of values of records", ["m1"])
@@ -89,6 +89,6 @@ _BUDGET_PARAMETERS = tuple(optional(name, number(is_above=True)) for name in BUD
 BUDGET = Kind(
     "a table of limits",
     {"type": "object"},
-    lambda value, context: read(_BUDGET_PARAMETERS, OBJECT.take(value, context), context),
+    lambda value, context: read(_BUDGET_PARAMETERS, OBJECT.convert(value, context), context),
     {"wall_s": 60},
 )

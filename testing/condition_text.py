@@ -21,7 +21,7 @@ def describe(condition: Callable[[], object]) -> str:
     return condition.__qualname__ if found is None else ast.unparse(found.body)
 
 
-def what_was_seen(condition: Callable[[], object]) -> str:
+def operand_values(condition: Callable[[], object]) -> str:
     """Return the current values of a lambda's parts as text, empty if there is nothing to say.
 
     For ``cluster.controller.id == 2`` this is the value of the left side.
@@ -37,8 +37,8 @@ def what_was_seen(condition: Callable[[], object]) -> str:
             names[name] = cell.cell_contents
         except ValueError:  # not bound yet
             continue
-    seen: list[str] = []
-    for part in dict.fromkeys(ast.unparse(part) for part in _telling_parts(found.body)):
+    values_text: list[str] = []
+    for part in dict.fromkeys(ast.unparse(part) for part in _informative_operands(found.body)):
         try:
             value = eval(part, names)
             shown = repr(value)
@@ -47,22 +47,22 @@ def what_was_seen(condition: Callable[[], object]) -> str:
             value = None
         if isinstance(value, bool) and part == ast.unparse(found.body):
             continue  # the whole condition is known to be false
-        seen.append(f"{part} is {_shortened(shown)}")
-    return ", ".join(seen)
+        values_text.append(f"{part} is {_shortened(shown)}")
+    return ", ".join(values_text)
 
 
 def _shortened(text: str) -> str:
     return text if len(text) <= _VALUE_LENGTH_MAX else text[: _VALUE_LENGTH_MAX - 3] + "..."
 
 
-def _telling_parts(node: ast.expr) -> Iterator[ast.expr]:
+def _informative_operands(node: ast.expr) -> Iterator[ast.expr]:
     """Yield the parts of an expression whose values say why it does not hold."""
     match node:
         case ast.BoolOp(values=values):
             for value in values:
-                yield from _telling_parts(value)
+                yield from _informative_operands(value)
         case ast.UnaryOp(op=ast.Not(), operand=operand):
-            yield from _telling_parts(operand)
+            yield from _informative_operands(operand)
         case ast.Compare(left=left, comparators=comparators):
             for side in (left, *comparators):
                 if not isinstance(side, (ast.Constant, ast.Tuple, ast.List, ast.Set, ast.Dict)):
@@ -93,11 +93,11 @@ def failed_wait(
     condition: Callable[[], object], within: str, state: Any, last_error: Exception | None = None
 ) -> str:
     """Return the message of a wait that timed out: condition, limit, last values and state."""
-    seen = what_was_seen(condition)
-    if not seen and last_error is not None:
-        seen = f"it raised {type(last_error).__name__}: {last_error}"
+    values_text = operand_values(condition)
+    if not values_text and last_error is not None:
+        values_text = f"it raised {type(last_error).__name__}: {last_error}"
     return (
         f"{describe(condition)} did not hold within {within}"
-        + (f"; {seen}" if seen else "")
+        + (f"; {values_text}" if values_text else "")
         + f" ({state})"
     )

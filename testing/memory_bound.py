@@ -62,20 +62,20 @@ class Deleted(NamedTuple):
     """New start offsets of the logs whose oldest records were deleted."""
 
 
-class _Led(NamedTuple):
+class _LeaderLog(NamedTuple):
     """A log at the broker that leads it."""
 
     name: TopicPartition
     kept_bytes: int
-    ends: list[tuple[int, int]]
+    deletable: list[tuple[int, int]]
     """Segments that may be deleted, the oldest first: (next segment's base offset, bytes)."""
 
 
-def _kept(segment: Any) -> int:
+def _memory_bytes(segment: Any) -> int:
     return int(segment.size) + _BATCH_BYTES * len(segment.stored)
 
 
-def _led(broker: Broker, segment_bytes: int) -> list[_Led]:
+def _leader_logs(broker: Broker, segment_bytes: int) -> list[_LeaderLog]:
     """Return the logs that a broker leads.
 
     Large active segments of all logs are rolled, whether the broker leads or follows.
@@ -85,21 +85,27 @@ def _led(broker: Broker, segment_bytes: int) -> list[_Led]:
         log = partition.log
         if log is None or log.storage.directory.is_offline:
             continue
-        if _kept(log.active) > segment_bytes:
+        if _memory_bytes(log.active) > segment_bytes:
             log.roll(broker.wall_ms())
             split_segments(log.storage, segment_bytes, log.settings.index_interval_bytes)
         if partition.is_leader:
-            sizes = [_kept(segment) for segment in log.segments]
-            found.append(_Led(name, sum(sizes), _ends(log, sizes) if _may_lose(log) else []))
+            sizes = [_memory_bytes(segment) for segment in log.segments]
+            found.append(
+                _LeaderLog(
+                    name,
+                    sum(sizes),
+                    _deletable_segments(log, sizes) if _may_delete_records(log) else [],
+                )
+            )
     return found
 
 
-def _may_lose(log: Log) -> bool:
+def _may_delete_records(log: Log) -> bool:
     """Return whether the oldest records of a log may be deleted; a compacted log keeps all keys."""
     return log.settings.is_deleted and not log.settings.is_compacted
 
 
-def _ends(log: Log, sizes: list[int]) -> list[tuple[int, int]]:
+def _deletable_segments(log: Log, sizes: list[int]) -> list[tuple[int, int]]:
     return [
         (following.base_offset, size)
         for size, following in zip(sizes, log.segments[1:], strict=False)
@@ -124,7 +130,7 @@ class MemoryBound:
         """Bytes that have been deleted so far."""
         self.on_deleted: Callable[[Deleted], object] | None = None
         """Called with the result of each check that deleted records, in the thread that checks."""
-        self._taken_s = 0.0  # the cluster's time that the last check took
+        self._busy_s = 0.0  # the cluster's time that the last check took
         self._ending = threading.Event()
         self._thread = threading.Thread(target=self._run, name="fakekafka-memory", daemon=True)
 
@@ -140,7 +146,7 @@ class MemoryBound:
     def _run(self) -> None:
         rest_s = _INTERVAL_S
         while not self._ending.wait(rest_s):
-            self._taken_s = 0.0
+            self._busy_s = 0.0
             try:
                 deleted = self.look()
             except FakeKafkaError:  # a log directory has just failed, or the cluster stops
@@ -148,11 +154,11 @@ class MemoryBound:
             if deleted is not None and self.on_deleted is not None:
                 self.on_deleted(deleted)
             if deleted is None:
-                rest_s = max(_INTERVAL_S, self._taken_s / _SHARE_OF_TIME)
+                rest_s = max(_INTERVAL_S, self._busy_s / _SHARE_OF_TIME)
             else:  # memory was above the bound, and more records may be coming
-                rest_s = max(_SOON_S, 2 * self._taken_s)
+                rest_s = max(_SOON_S, 2 * self._busy_s)
 
-    def _inside(self, broker: Broker, function: Callable[[], T]) -> T:
+    def _run_in_broker(self, broker: Broker, function: Callable[[], T]) -> T:
         """Run a function as part of a broker, and add up the time it takes there."""
 
         def run() -> T:
@@ -160,59 +166,61 @@ class MemoryBound:
             try:
                 return function()
             finally:
-                self._taken_s += time.perf_counter() - began_s
+                self._busy_s += time.perf_counter() - began_s
 
         return self._running.in_process(broker.process, run)
 
     def look(self) -> Deleted | None:
         """Check once; return what was deleted, or None if nothing was."""
         running = self._running
-        led: dict[TopicPartition, _Led] = {}
+        leader_logs: dict[TopicPartition, _LeaderLog] = {}
         for broker in running.living_brokers():
-            read = functools.partial(_led, broker, self.bytes_max // _SEGMENTS)
-            led.update((one.name, one) for one in self._inside(broker, read))
-        self.kept_bytes = sum(one.kept_bytes for one in led.values())
-        starts = self._starts(led)
+            read = functools.partial(_leader_logs, broker, self.bytes_max // _SEGMENTS)
+            leader_logs.update((one.name, one) for one in self._run_in_broker(broker, read))
+        self.kept_bytes = sum(one.kept_bytes for one in leader_logs.values())
+        starts = self._new_log_starts(leader_logs)
         if not starts:
             return None
-        before = {name: led[name].kept_bytes for name in starts}
-        went: Counter[TopicPartition] = Counter()
+        before = {name: leader_logs[name].kept_bytes for name in starts}
+        deleted: Counter[TopicPartition] = Counter()
         for broker in running.living_brokers():
             delete = functools.partial(_delete, broker, starts)
-            went |= self._inside(broker, delete)
-        bytes_deleted = sum(min(went[name], before[name]) for name in starts)
+            deleted |= self._run_in_broker(broker, delete)
+        bytes_deleted = sum(min(deleted[name], before[name]) for name in starts)
         self.kept_bytes -= bytes_deleted
         self.deleted_bytes += bytes_deleted
         return Deleted(bytes_deleted, self.kept_bytes, starts)
 
-    def _starts(self, led: dict[TopicPartition, _Led]) -> dict[TopicPartition, int]:
+    def _new_log_starts(
+        self, leader_logs: dict[TopicPartition, _LeaderLog]
+    ) -> dict[TopicPartition, int]:
         """Return the new start offsets of logs that bring the memory below the bound."""
         excess = self.kept_bytes - self.bytes_max
         starts: dict[TopicPartition, int] = {}
-        largest = [(-one.kept_bytes, name, 0) for name, one in led.items() if one.ends]
+        largest = [(-one.kept_bytes, name, 0) for name, one in leader_logs.items() if one.deletable]
         heapq.heapify(largest)
         while excess > 0 and largest:
             size, name, number = heapq.heappop(largest)
-            end, segment_bytes = led[name].ends[number]
+            end, segment_bytes = leader_logs[name].deletable[number]
             starts[name] = end
             excess -= segment_bytes
-            if number + 1 < len(led[name].ends):
+            if number + 1 < len(leader_logs[name].deletable):
                 heapq.heappush(largest, (size + segment_bytes, name, number + 1))
         return starts
 
 
 def _delete(broker: Broker, starts: dict[TopicPartition, int]) -> Counter[TopicPartition]:
     """Delete records below these offsets at one broker; return the bytes deleted per partition."""
-    went: Counter[TopicPartition] = Counter()
+    deleted_bytes: Counter[TopicPartition] = Counter()
     manager = broker.replica_manager
     for name, offset in starts.items():
         partition = manager.hosted.partition(name)
         if partition is None or partition.log is None:
             continue
-        before = sum(map(_kept, partition.log.segments))
+        before = sum(map(_memory_bytes, partition.log.segments))
         try:
             manager.upkeep.delete_below(name, partition, offset)
         except KafkaError:  # the log directory went offline
             continue
-        went[name] = before - sum(map(_kept, partition.log.segments))
-    return went
+        deleted_bytes[name] = before - sum(map(_memory_bytes, partition.log.segments))
+    return deleted_bytes

@@ -20,7 +20,7 @@ import pytest
 from .arguments import nearest
 from .programs import async_tests, explored, verified
 from .recording import hash_seed
-from .recording.kept_traces import KEPT_EVENTS, Emulated, told_of_ended
+from .recording.kept_traces import KEPT_EVENTS, Emulated, cluster_report
 
 if TYPE_CHECKING:
     from .cluster import Cluster
@@ -83,7 +83,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_load_initial_conftests(early_config: pytest.Config) -> Generator[None, None, None]:
     """Restart pytest under its hash seed, before it does more than read its arguments."""
     if early_config.getini(_HASH_SEED):
-        hash_seed.pin_hash_seed(_whole(_HASH_SEED, early_config.getini(_HASH_SEED)))
+        hash_seed.pin_hash_seed(_parse_whole_number(_HASH_SEED, early_config.getini(_HASH_SEED)))
     return (yield)
 
 
@@ -95,10 +95,10 @@ def pytest_configure(config: pytest.Config) -> None:
             config.option.kafka_seeds = seeds
     for mark in _MARKS:
         config.addinivalue_line("markers", mark)
-    _refuse_misspelt(config)
+    _reject_unknown_options(config)
 
 
-def _refuse_misspelt(config: pytest.Config) -> None:
+def _reject_unknown_options(config: pytest.Config) -> None:
     """Raise ``UsageError`` for an unknown ini option kafka_..., for which pytest only warns."""
     known = [*_INI, _HASH_SEED]
     given = [text.partition("=")[0] for text in config.getoption("override_ini") or ()]
@@ -171,10 +171,10 @@ def pytest_runtest_makereport(
     if report.when == "call" and (report.failed or mode == "always"):
         every = item.stash.get(_EMULATED, [])
         for number, emulated in enumerate(every, 1):
-            of_several = f"-{number}" if len(every) > 1 else ""
-            text = told_of_ended(item, emulated, report.failed, mode, of_several)
+            name_suffix = f"-{number}" if len(every) > 1 else ""
+            text = cluster_report(item, emulated, report.failed, mode, name_suffix)
             if text:
-                report.sections.append((f"fakekafka{of_several}", text))
+                report.sections.append((f"fakekafka{name_suffix}", text))
     return report
 
 
@@ -217,7 +217,7 @@ def kafka_watch(request: pytest.FixtureRequest) -> Callable[[EmulatedCluster], E
 # -- the arguments of a cluster -------------------------------------------------------------------
 
 
-def _of_ini(config: pytest.Config) -> dict[str, Any]:
+def _ini_arguments(config: pytest.Config) -> dict[str, Any]:
     """Return the arguments of a cluster that the ini file gives."""
     found: dict[str, Any] = {}
     for key in _INI:
@@ -230,20 +230,20 @@ def _of_ini(config: pytest.Config) -> dict[str, Any]:
     return found
 
 
-def _whole(key: str, text: str) -> int:
+def _parse_whole_number(key: str, text: str) -> int:
     try:
         return int(text)
     except ValueError:
         raise pytest.UsageError(f"{key} must be a whole number, not {text!r}") from None
 
 
-def _brokers(key: str, text: str) -> int | list[int]:
+def _parse_brokers(key: str, text: str) -> int | list[int]:
     if "," not in text:
-        return _whole(key, text)
-    return [_whole(key, part.strip()) for part in text.split(",") if part.strip()]
+        return _parse_whole_number(key, text)
+    return [_parse_whole_number(key, part.strip()) for part in text.split(",") if part.strip()]
 
 
-def _pairs(key: str, lines: list[str]) -> dict[str, str]:
+def _parse_pairs(key: str, lines: list[str]) -> dict[str, str]:
     found = {}
     for line in lines:
         name, separator, value = line.partition("=")
@@ -254,32 +254,35 @@ def _pairs(key: str, lines: list[str]) -> dict[str, str]:
     return found
 
 
-def _topics(key: str, lines: list[str]) -> dict[str, int]:
-    return {name: _whole(f"{key}: {name}", count) for name, count in _pairs(key, lines).items()}
+def _parse_topics(key: str, lines: list[str]) -> dict[str, int]:
+    return {
+        name: _parse_whole_number(f"{key}: {name}", count)
+        for name, count in _parse_pairs(key, lines).items()
+    }
 
 
 _INI_READERS: dict[str, Any] = {
-    "brokers": _brokers,
-    "zookeepers": _whole,
-    "config": _pairs,
-    "topics": _topics,
+    "brokers": _parse_brokers,
+    "zookeepers": _parse_whole_number,
+    "config": _parse_pairs,
+    "topics": _parse_topics,
 }
 
 
-def _merged(nearer: dict[str, Any], farther: Mapping[str, Any]) -> dict[str, Any]:
-    """Merge two sets of arguments, ``config`` and ``topics`` key by key; the nearer one wins."""
-    found = dict(farther)
-    if {"seed", "seeds"} & nearer.keys():
+def _merged(overriding: dict[str, Any], base: Mapping[str, Any]) -> dict[str, Any]:
+    """Merge two sets of arguments, ``config`` and ``topics`` key by key."""
+    found = dict(base)
+    if {"seed", "seeds"} & overriding.keys():
         found.pop("seed", None)
         found.pop("seeds", None)
-    for name, value in nearer.items():
+    for name, value in overriding.items():
         if name in ("config", "topics") and isinstance(value, Mapping) and found.get(name):
             value = {**found[name], **value}
         found[name] = value
     return found
 
 
-def _of_marks(node: Any) -> dict[str, Any]:
+def _mark_arguments(node: Any) -> dict[str, Any]:
     """Return the merged arguments of all marks of a test, its class and its module."""
     found: dict[str, Any] = {}
     for mark in node.iter_markers("kafka"):  # the nearest first
@@ -291,15 +294,15 @@ def _of_marks(node: Any) -> dict[str, Any]:
     return found
 
 
-def _names(kind: type[Any]) -> list[str]:
+def _parameter_names(kind: type[Any]) -> list[str]:
     return [name for name in inspect.signature(kind).parameters if name != "self"]
 
 
-def _names_of_either() -> list[str]:
+def _all_parameter_names() -> list[str]:
     from .cluster import Cluster
     from .simulation import Simulation
 
-    return [*_names(Cluster), *_names(Simulation)]
+    return [*_parameter_names(Cluster), *_parameter_names(Simulation)]
 
 
 def _checked_arguments(
@@ -309,12 +312,12 @@ def _checked_arguments(
 
     A session, a class or a module may have arguments of the other kind; a test's own mark may not.
     """
-    known = _names(kind)
-    of_either = {*_names_of_either(), "seeds"}
+    known = _parameter_names(kind)
+    all_known = {*_all_parameter_names(), "seeds"}
     own = {name for m in request.node.own_markers if m.name == "kafka" for name in m.kwargs}
-    merged = _merged(_of_marks(request.node), session)
+    merged = _merged(_mark_arguments(request.node), session)
     for name in merged:
-        if name not in of_either or (name in own and name not in (*known, "seeds")):
+        if name not in all_known or (name in own and name not in (*known, "seeds")):
             hint = nearest(name, known)
             raise pytest.UsageError(
                 f"the kafka mark gives {request.fixturename} an unknown argument {name!r}{hint}"
@@ -335,7 +338,7 @@ def kafka_arguments() -> dict[str, Any]:
 def _session_arguments(
     pytestconfig: pytest.Config, kafka_arguments: Mapping[str, Any]
 ) -> dict[str, Any]:
-    known = _names_of_either()
+    known = _all_parameter_names()
     if not isinstance(kafka_arguments, Mapping):
         raise pytest.UsageError(
             f"the fixture kafka_arguments must give a dict of arguments, not {kafka_arguments!r}"
@@ -346,7 +349,7 @@ def _session_arguments(
                 f"the fixture kafka_arguments gives an unknown argument {name!r}"
                 f"{nearest(name, known)}"
             )
-    return _merged(dict(kafka_arguments), _of_ini(pytestconfig))
+    return _merged(dict(kafka_arguments), _ini_arguments(pytestconfig))
 
 
 # -- clusters --------------------------------------------------------------------------------------
@@ -411,14 +414,14 @@ class _Shared:
         self._arguments = arguments
         self._cluster: Cluster | None = None
 
-    def take(self) -> Cluster:
+    def acquire(self) -> Cluster:
         from .cluster import Cluster
 
         if self._cluster is None:
             self._cluster = Cluster(**self._arguments).start()
         return self._cluster
 
-    def give_back(self) -> None:
+    def release(self) -> None:
         if self._cluster is None:
             return
         if not self._cluster.is_started:
@@ -446,7 +449,7 @@ def _shared_cluster(
 ) -> Generator[_Shared, None, None]:
     from .cluster import Cluster
 
-    known = _names(Cluster)
+    known = _parameter_names(Cluster)
     shape = {name: value for name, value in _session_arguments.items() if name in known}
     shape.pop("topics", None)
     _keep_last_events(pytestconfig, shape)
@@ -463,7 +466,7 @@ def shared_kafka_cluster(
 
     The ``kafka`` mark may give only ``topics``, as everything else is the same for all tests.
     """
-    arguments = _of_marks(request.node)
+    arguments = _mark_arguments(request.node)
     given = arguments.keys() - {"topics", "seed", "seeds"}
     if given:
         raise pytest.UsageError(
@@ -472,16 +475,16 @@ def shared_kafka_cluster(
         )
     topics = _merged(arguments, _session_arguments).get("topics") or {}
     try:
-        cluster = _shared_cluster.take()
+        cluster = _shared_cluster.acquire()
         for name, shape in topics.items():
             cluster.create_shaped_topic(name, shape)
         _remember(request.node, cluster)
         yield cluster
     finally:
-        _shared_cluster.give_back()
+        _shared_cluster.release()
 
 
-_WIDER = ("class_kafka_cluster", "module_kafka_cluster", "session_kafka_cluster")
+_WIDER_SCOPES = ("class_kafka_cluster", "module_kafka_cluster", "session_kafka_cluster")
 
 
 @pytest.fixture
@@ -491,9 +494,9 @@ def kafka_bootstrap_servers(request: pytest.FixtureRequest) -> str:
     If the test has no cluster, it gets ``shared_kafka_cluster``, or ``kafka_cluster`` if its mark
     gives arguments other than topics.
     """
-    asks_for_own = bool(_of_marks(request.node).keys() - {"topics", "seed", "seeds"})
-    taken = [name for name in ("kafka_cluster", *_WIDER) if name in request.fixturenames]
-    fixture = (*taken, "kafka_cluster" if asks_for_own else "shared_kafka_cluster")[0]
+    needs_own_cluster = bool(_mark_arguments(request.node).keys() - {"topics", "seed", "seeds"})
+    present = [name for name in ("kafka_cluster", *_WIDER_SCOPES) if name in request.fixturenames]
+    fixture = (*present, "kafka_cluster" if needs_own_cluster else "shared_kafka_cluster")[0]
     return str(request.getfixturevalue(fixture).bootstrap_servers)
 
 
@@ -505,7 +508,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if explored.decides_seeds(metafunc):
         return
     try:
-        seeds = _of_marks(metafunc.definition).get("seeds")
+        seeds = _mark_arguments(metafunc.definition).get("seeds")
     except pytest.UsageError:
         return  # the fixture reports the error
     own = [m for m in metafunc.definition.own_markers if m.name == "kafka" and "seeds" in m.kwargs]

@@ -25,10 +25,10 @@ T = TypeVar("T")
 
 _POLL_S = 0.0005
 _POLL_MAX_S = 0.02
-_LOOK_S = 0.001
+_CHECK_INTERVAL_S = 0.001
 
 
-def _stood_still() -> str:
+def _event_loop_hint() -> str:
     """Return a hint for errors on how to wait in a coroutine; empty outside of a coroutine."""
     import asyncio
 
@@ -37,8 +37,8 @@ def _stood_still() -> str:
     except RuntimeError:
         return ""
     return (
-        "; this thread's event loop stood still meanwhile, and clients in it with it: "
-        "`await asyncio.to_thread(cluster.wait_until, condition)` lets them go on"
+        "; this thread's event loop was blocked by this wait, and so were the clients in it: "
+        "`await asyncio.to_thread(cluster.wait_until, condition)` lets them run"
     )
 
 
@@ -67,7 +67,7 @@ class RealTimeCluster(RunningCluster):
         self._stopped = True
         for outcome in tuple(self._waiting):
             with contextlib.suppress(concurrent.futures.InvalidStateError):  # already completed
-                outcome.set_exception(UsageError("the cluster has been stopped meanwhile"))
+                outcome.set_exception(UsageError("the cluster has been stopped during this call"))
 
     def require_going(self) -> None:
         if self._stopped:
@@ -121,21 +121,21 @@ class RealTimeCluster(RunningCluster):
         The event loop polls, not the caller: a second polling thread would take the interpreter
         away from the brokers that are starting.
         """
-        over = threading.Event()
+        is_over = threading.Event()
         loop = self.runtime.loop
 
-        def look() -> None:
+        def check() -> None:
             with contextlib.suppress(RuntimeError):  # another thread changes what is read
                 if any(start.exception is not None for start in starts) or (
                     all(start.done for start in starts) and self.is_settled
                 ):
-                    over.set()
-            if not over.is_set():
-                loop.call_later(_LOOK_S, look)
+                    is_over.set()
+            if not is_over.is_set():
+                loop.call_later(_CHECK_INTERVAL_S, check)
 
-        loop.call_soon_threadsafe(look)
-        over.wait(timeout_s)
-        over.set()
+        loop.call_soon_threadsafe(check)
+        is_over.wait(timeout_s)
+        is_over.set()
 
     def wait_until(self, condition: Callable[[], object], timeout_s: float = 10) -> None:
         arguments.condition(condition)
@@ -156,6 +156,6 @@ class RealTimeCluster(RunningCluster):
                 from .condition_text import failed_wait
 
                 text = failed_wait(condition, f"{timeout_s:g} s", self.describe(), last_error)
-                raise WaitTimeout(text + _stood_still())
+                raise WaitTimeout(text + _event_loop_hint())
             # The poll interval grows with the wait, so that a wait lasts at most a tenth too long.
             time.sleep(min(max(_POLL_S, waited_s / 10), _POLL_MAX_S))

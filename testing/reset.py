@@ -43,7 +43,7 @@ _ROUNDS_MAX = 5
 """Maximum number of deletions of topics that clients create again at once."""
 _DELETED = (ErrorCode.NONE, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.REQUEST_TIMED_OUT)
 _USERS = f"{CONFIG}/{USERS}/"
-_KEPT_BELOW = (
+_KEPT_PREFIXES = (
     "/brokers/ids/",
     "/brokers/seqid",
     "/brokers/topics/",
@@ -66,7 +66,7 @@ def reset(running: RunningCluster, restore_security: Callable[[], None]) -> None
         if not zookeeper.is_alive:
             server.start()
     for process in running.processes.values():
-        _revive(running, process)
+        _restore_broker(running, process)
 
     def is_settled() -> bool:
         return running.is_settled
@@ -102,22 +102,22 @@ def _await_notifications(running: RunningCluster) -> None:
 
 def _delete_topics(running: RunningCluster) -> None:
     """Delete every topic; ``UsageError`` if clients keep creating some again."""
-    seen = Creations(running)
+    creations = Creations(running)
     network = running.runtime.network
-    running.in_process(None, lambda: network.observe(seen.look))
+    running.in_process(None, lambda: network.observe(creations.note_creation))
     try:
         for _ in range(_ROUNDS_MAX):
             topics = Partitions(running).topics()
             _delete(running, topics)
-            again = Partitions(running).topics()
-            if not again:
+            recreated = Partitions(running).topics()
+            if not recreated:
                 return
     finally:
-        running.in_process(None, lambda: network.stop_observing(seen.look))
-    told = "; ".join(f"{topic!r} {seen.by_whom(topic)}" for topic in again)
+        running.in_process(None, lambda: network.stop_observing(creations.note_creation))
+    creators = "; ".join(f"{topic!r} {creations.creator(topic)}" for topic in recreated)
     raise UsageError(
         f"reset deleted every topic {_ROUNDS_MAX} times, and each time clients created some "
-        f"again: {told}. Close the clients of the test before, or let the cluster have "
+        f"again: {creators}. Close the clients of the test before, or let the cluster have "
         "config={'auto.create.topics.enable': False}"
     )
 
@@ -169,8 +169,10 @@ def _forget_znodes(running: RunningCluster) -> None:
     kept |= {path.rpartition("/")[0] for path in kept}
     tree = zookeeper.tree()
     kept |= {config_entity_path(TOPICS, topic) for topic in zookeeper.children("/brokers/topics")}
-    strange = [path for path, data in tree.items() if path not in kept and not _is_kept(path, data)]
-    for path in sorted(strange, reverse=True):  # children before their parents
+    unexpected = [
+        path for path, data in tree.items() if path not in kept and not _is_kept(path, data)
+    ]
+    for path in sorted(unexpected, reverse=True):  # children before their parents
         with contextlib.suppress(UsageError):  # it is gone already, or just got a child
             zookeeper.delete(path)
     if flags.idempotent_producers and zookeeper.get(PRODUCER_ID_BLOCK):
@@ -181,7 +183,7 @@ def _is_kept(path: str, data: bytes | None) -> bool:
     """Return whether a znode stays: brokers need it, or have reset its content themselves."""
     if path.startswith(_USERS):
         return bool(data and decode_config(data))  # SCRAM credentials of a configured user
-    return path == "/" or path.startswith(_KEPT_BELOW)
+    return path == "/" or path.startswith(_KEPT_PREFIXES)
 
 
 def _forget_past(running: RunningCluster) -> None:
@@ -213,10 +215,10 @@ class Creations:
     """Observes which clients send requests that create topics."""
 
     def __init__(self, running: RunningCluster) -> None:
-        self._asked: dict[str, str] = {}
+        self._last_requests: dict[str, str] = {}
         """Topic to a description of the last request that may have created it."""
 
-    def look(self, delivery: Delivery) -> None:
+    def note_creation(self, delivery: Delivery) -> None:
         """Note the sender of a message that may create topics; called with every message."""
         message = delivery.message
         names = requested_topics(message)
@@ -224,12 +226,14 @@ class Creations:
             return
         context = delivery.context
         client_id = getattr(context, "client_id", "")
-        who = f"by {type(message).__name__} of client {client_id!r} ({delivery.sender.name})"
-        self._asked.update(dict.fromkeys(names, who))
+        description = (
+            f"by {type(message).__name__} of client {client_id!r} ({delivery.sender.name})"
+        )
+        self._last_requests.update(dict.fromkeys(names, description))
 
-    def by_whom(self, topic: str) -> str:
+    def creator(self, topic: str) -> str:
         """Return a description of the request that may have created a topic."""
-        return self._asked.get(topic, "by a request that was under way before")
+        return self._last_requests.get(topic, "by a request that was under way before")
 
 
 def _end_interventions(running: RunningCluster) -> None:
@@ -242,7 +246,7 @@ def _end_interventions(running: RunningCluster) -> None:
     handle.latency(0)
 
 
-def _revive(running: RunningCluster, process: BrokerProcess) -> None:
+def _restore_broker(running: RunningCluster, process: BrokerProcess) -> None:
     handle = BrokerHandle(running, process)
     if handle.is_paused:
         handle.resume()
@@ -267,16 +271,16 @@ def _forget_dynamic_configs(running: RunningCluster) -> None:
     They are looked up in ZooKeeper, as brokers may not have read them yet.
     """
     zookeeper = ZooKeeperHandle(running)
-    below = f"{CONFIG}/{BROKERS}/"
+    prefix = f"{CONFIG}/{BROKERS}/"
 
     def is_any_stored() -> bool:
         tree = zookeeper.tree().items()
-        return any(path.startswith(below) and decode_config(data) for path, data in tree)
+        return any(path.startswith(prefix) and decode_config(data) for path, data in tree)
 
     if not is_any_stored():
         return
     for process in running.processes.values():
-        running.in_process(process.process, partial(_begin_to_forget, process))
+        running.in_process(process.process, partial(_start_forgetting_configs, process))
 
     def no_broker_has_dynamic_configs() -> bool:
         return not is_any_stored() and not any(
@@ -287,7 +291,7 @@ def _forget_dynamic_configs(running: RunningCluster) -> None:
     running.wait_until(no_broker_has_dynamic_configs)
 
 
-def _begin_to_forget(process: BrokerProcess) -> None:
+def _start_forgetting_configs(process: BrokerProcess) -> None:
     broker = process.broker
     if broker is not None:
         broker.start_task(broker.dynamic_config.forget_all())
@@ -302,9 +306,9 @@ def _require_deletable(running: RunningCluster) -> None:
         except NotThereYet:
             continue  # its deletion has just ended
         for partition, assigned in stored.assignment:
-            strange = [b for b in assigned.replicas if b not in broker_ids]
-            if strange:
+            unexpected = [b for b in assigned.replicas if b not in broker_ids]
+            if unexpected:
                 raise UsageError(
                     f"reset cannot delete {topic!r}: partition {partition} has replicas at "
-                    f"{strange}, and brokers are {broker_ids}; start a new cluster"
+                    f"{unexpected}, and brokers are {broker_ids}; start a new cluster"
                 )

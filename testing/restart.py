@@ -50,7 +50,7 @@ def _leaders(context: Any, topics: list[str]) -> dict[TopicPartition, int] | Non
             leaders[key] = info.leader_and_isr.leader
             continue
         assigned = context.topics.partition_replica_assignment(key)
-        able = assigned if info is None else info.leader_and_isr.isr
-        if any(context.brokers.is_replica_online(broker_id, key) for broker_id in able):
+        candidates = assigned if info is None else info.leader_and_isr.isr
+        if any(context.brokers.is_replica_online(broker_id, key) for broker_id in candidates):
             return None
     return leaders

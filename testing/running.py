@@ -51,9 +51,9 @@ class RunningCluster(abc.ABC):
     ) -> None:
         self.zookeepers: dict[int, ZooKeeperProcess] = zookeepers
         self.processes: dict[int, BrokerProcess] = processes
-        self._renaming = threading.Lock()
+        self._id_lock = threading.Lock()
         for process in processes.values():
-            process.on_id = self._broker_is_known_as
+            process.on_id = self._register_broker_id
         self.admin: Node = admin
         """The node that sends the API's own requests."""
 
@@ -89,18 +89,18 @@ class RunningCluster(abc.ABC):
 
     # -- processes -----------------------------------------------------------------------------
 
-    def _broker_is_known_as(self, changing: BrokerProcess, broker_id: int) -> None:
+    def _register_broker_id(self, changed: BrokerProcess, broker_id: int) -> None:
         """Enter a broker under the id it found. The table is replaced, not changed, as other
         threads may iterate over it."""
-        with self._renaming:  # in the threaded runtime two brokers may do this at once
+        with self._id_lock:  # in the threaded runtime two brokers may do this at once
             if broker_id in self.processes:
                 raise KafkaError(
                     ErrorCode.DUPLICATE_BROKER_REGISTRATION,
-                    f"{changing.name} has the log directories of broker {broker_id}, "
+                    f"{changed.name} has the log directories of broker {broker_id}, "
                     "which is in the cluster already",
                 )
             self.processes = {
-                broker_id if process is changing else known_id: process
+                broker_id if process is changed else known_id: process
                 for known_id, process in self.processes.items()
             }
 

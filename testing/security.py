@@ -213,7 +213,7 @@ class ClusterSecurity:
         running.wait_until(no_broker_knows_the_user)
 
     def _alter(self, request: AlterUserScramCredentialsRequest) -> None:
-        for user, error, text in self._ask_any(request).results:
+        for user, error, text in self._ask_controller(request).results:
             if error is not ErrorCode.NONE:
                 raise KafkaError(error, text or f"user {user}")
 
@@ -263,7 +263,7 @@ class ClusterSecurity:
 
     def remove_acls(self) -> None:
         """Remove every ACL, and wait until no broker knows any."""
-        self._ask_any(DeleteAclsRequest((AclFilter(),)))
+        self._ask_controller(DeleteAclsRequest((AclFilter(),)))
         self._await_acls(lambda known: not known)
 
     def _add_acl(
@@ -276,7 +276,7 @@ class ClusterSecurity:
             permission,
         )
         acl = Acl(resource, entry)
-        ((error, text),) = self._ask_any(CreateAclsRequest((acl,))).results
+        ((error, text),) = self._ask_controller(CreateAclsRequest((acl,))).results
         if error is not ErrorCode.NONE:
             raise KafkaError(error, text or "")
         self._await_acls(lambda known: acl in known)
@@ -290,7 +290,7 @@ class ClusterSecurity:
 
         running.wait_until(every_broker_knows_the_acls)
 
-    def _ask_any(self, request: Any) -> Any:
+    def _ask_controller(self, request: Any) -> Any:
         running = self._require_running()
 
         async def ask() -> Any:
@@ -325,7 +325,7 @@ class ClusterSecurity:
 
     def _alter_quotas(self, entity: Entity, values: Mapping[str, float | None]) -> None:
         request = AlterClientQuotasRequest((QuotaAlteration(entity, tuple(values.items())),))
-        ((_, error, text),) = self._ask_any(request).results
+        ((_, error, text),) = self._ask_controller(request).results
         if error is not ErrorCode.NONE:
             raise KafkaError(error, text or "")
         running = self._require_running()
@@ -341,7 +341,7 @@ class ClusterSecurity:
 
     def _remove_quotas(self) -> None:
         request = DescribeClientQuotasRequest(())
-        for entity, values in self._ask_any(request).entries:
+        for entity, values in self._ask_controller(request).entries:
             self._alter_quotas(entity, dict.fromkeys(name for name, _ in values))
 
     # -- for the cluster -----------------------------------------------------------------------

@@ -120,7 +120,7 @@ class VirtualTimeCluster(RunningCluster):
         arguments.number("duration_ms", duration_ms, "milliseconds")
         self.waits_until_us = self._runtime.now_us() + int(duration_ms * 1000)
         self.waits_for_condition = False
-        count = self._pass_time(self.waits_until_us)
+        count = self._advance_time(self.waits_until_us)
         self._raise_failure()
         return count
 
@@ -155,12 +155,12 @@ class VirtualTimeCluster(RunningCluster):
         runtime = self._runtime
         limit_us = runtime.now_us() + int(timeout_ms * 1000)
         while True:
-            self._pass_time(limit_us, holds)
+            self._advance_time(limit_us, holds)
             self._raise_failure()
             if runtime.condition_held:
                 return
             if runtime.now_us() >= limit_us or runtime.next_time_us() is None:
-                raise self._too_late(condition, timeout_ms)
+                raise self._timeout_error(condition, timeout_ms)
 
     def interrupt(self, at_us: int, action: Callable[[], object]) -> None:
         """Call a function between two events, after all events up to a time.
@@ -170,16 +170,16 @@ class VirtualTimeCluster(RunningCluster):
         self._interruptions.append((at_us, action))
         self._interruptions.sort(key=lambda entry: -entry[0])
 
-    def _pass_time(self, limit_us: int, until: Callable[[], object] | None = None) -> int:
+    def _advance_time(self, limit_us: int, until: Callable[[], object] | None = None) -> int:
         """Run events up to a time, or until a condition holds after one; return their number."""
         with self._running_programs():
-            return self._pass_on(limit_us, until)
+            return self._run_events(limit_us, until)
 
     def _running_programs(self) -> AbstractContextManager[None]:
         """Return the context that programs need while events run."""
         return nullcontext() if self.programs is None else self.programs.running()
 
-    def _pass_on(self, limit_us: int, until: Callable[[], object] | None) -> int:
+    def _run_events(self, limit_us: int, until: Callable[[], object] | None) -> int:
         runtime, due = self._runtime, self._interruptions
         count = 0
         while due and due[-1][0] <= limit_us:
@@ -203,11 +203,11 @@ class VirtualTimeCluster(RunningCluster):
         waits_until_us = self.waits_until_us
         while not holds():
             if self.now_ms >= limit_ms:
-                raise self._too_late(condition, timeout_ms)
+                raise self._timeout_error(condition, timeout_ms)
             self.run_for(every_ms)
         self.waits_until_us = waits_until_us
 
-    def _too_late(self, condition: Callable[[], object], timeout_ms: float) -> WaitTimeout:
+    def _timeout_error(self, condition: Callable[[], object], timeout_ms: float) -> WaitTimeout:
         state = f"seed {self._seed}, t={self.now_ms:g} ms; {self.describe()}"
         last_error: Exception | None = None
         try:

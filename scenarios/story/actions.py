@@ -16,7 +16,7 @@ from ...testing.parameters.parameter import Parameter, optional, read, required
 from ..actions import ACTIONS, action_name
 from ..file_kinds import ACKS
 from ..spec import ActionSpec, StateExpect, StorySpec
-from .context import NAMED, STATE, StoryContext
+from .context import STATE, STORY_BROKER, StoryContext
 from .logs import VALUES
 
 if TYPE_CHECKING:
@@ -104,7 +104,7 @@ def _cut(run: StoryDriver, given: dict[str, Any]) -> None:
 
 
 _ANSWER_NAME = required("name", NAME, "the answer is expected under it")
-_TO = optional("to", NAMED, "whom it asks; the leader without it")
+_TO = optional("to", STORY_BROKER, "whom it asks; the leader without it")
 _ON_BROKERS = (
     "kill", "power_off", "shutdown", "start", "pause", "resume", "expire_session",
 )  # fmt: skip
@@ -131,7 +131,7 @@ STEP_ACTIONS: dict[str, StepAction] = {
     **{name: _shared_action(name) for name in _ON_BROKERS},
     "flush": StepAction(
         lambda run, given: run.flush(given["broker"]),
-        (required("broker", NAMED, "what it holds survives a power failure"),),
+        (required("broker", STORY_BROKER, "what it holds survives a power failure"),),
     ),
     "hold": _gate_action("hold"),
     "release": _gate_action("release"),

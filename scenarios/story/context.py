@@ -103,14 +103,14 @@ class StoryContext(FileContext):
 _NAME_OR_ID = {"type": ["string", "integer"]}
 
 
-def _take_named(value: Any, context: Any) -> int:
+def _convert_broker(value: Any, context: Any) -> int:
     if isinstance(value, bool) or not isinstance(value, (str, int)):
         raise NotOfKind
     found: int = context.broker_id_of(value)
     return found
 
 
-NAMED = Kind("the name of a broker of the story", _NAME_OR_ID, _take_named, "A")
+STORY_BROKER = Kind("the name of a broker of the story", _NAME_OR_ID, _convert_broker, "A")
 STATE = Kind(
     "a state of the partition",
     {"type": "object"},
@@ -118,18 +118,18 @@ STATE = Kind(
     {"leader": "A"},
 )
 _LEADER = Kind(
-    f"{NAMED.words}, or {NO_LEADER!r}",
+    f"{STORY_BROKER.words}, or {NO_LEADER!r}",
     _NAME_OR_ID,
-    lambda value, context: -1 if value == NO_LEADER else _take_named(value, context),
+    lambda value, context: -1 if value == NO_LEADER else _convert_broker(value, context),
     "A",
 )
-_ISR = tuple_of(NAMED, "names of brokers of the story", ["A", "B"])
+_ISR = tuple_of(STORY_BROKER, "names of brokers of the story", ["A", "B"])
 _ANSWERS = Kind(
     "answers to the clients",
     {"type": "object"},
     lambda value, context: {
         name: STRING.read_at(name, text, context)
-        for name, text in OBJECT.take(value, context).items()
+        for name, text in OBJECT.convert(value, context).items()
     },
     {"m1": "acknowledged"},
 )

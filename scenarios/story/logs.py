@@ -74,25 +74,25 @@ def read_pattern(text: str) -> LogPattern:
     return LogPattern(text, tuple(records))
 
 
-def _take_log(value: Any, context: Context) -> LogPattern:
+def _convert_log(value: Any, context: Context) -> LogPattern:
     try:
-        return read_pattern(STRING.take(value, context))
+        return read_pattern(STRING.convert(value, context))
     except ValueError as error:
         raise BadArgument(str(error)) from None
 
 
-LOG = Kind("a log", {"type": "string"}, _take_log, "[m0/0 m1/0]", of_text=str)
+LOG = Kind("a log", {"type": "string"}, _convert_log, "[m0/0 m1/0]", parse_text=str)
 
 
-def _take_values(value: Any, context: Context) -> list[str]:
+def _convert_values(value: Any, context: Context) -> list[str]:
     try:
-        return [one for text in _TEXTS.take(value, context) for one in value_range(text)]
+        return [one for text in _TEXTS.convert(value, context) for one in value_range(text)]
     except ValueError as error:
         raise BadArgument(str(error)) from None
 
 
 _TEXTS = list_of(STRING, "values of records", ["m1", "r0..r9"], least=1, takes_one=True)
-VALUES = Kind(_TEXTS.words, {"type": ["string", "array"]}, _take_values, _TEXTS.example)
+VALUES = Kind(_TEXTS.words, {"type": ["string", "array"]}, _convert_values, _TEXTS.example)
 
 
 def runs_of(records: Sequence[LogRecord]) -> list[list[LogRecord]]:

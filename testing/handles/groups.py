@@ -34,8 +34,8 @@ class Groups:
         arguments.text("group_id", group_id)
         self._running.require_own_process()
         for broker in self._running.living_brokers():
-            look = functools.partial(_look, broker, group_id)
-            view = self._running.in_process(broker.process, look)
+            read_view = functools.partial(_classic_group_view, broker, group_id)
+            view = self._running.in_process(broker.process, read_view)
             if view is not None:
                 return self._with_lag(view)
         return GroupView(group_id, DEAD, self._coordinator(group_id))
@@ -64,12 +64,12 @@ class Groups:
         return None
 
 
-def _look(broker: Broker, group_id: str) -> GroupView | None:
+def _classic_group_view(broker: Broker, group_id: str) -> GroupView | None:
     """Return the group if this broker is its coordinator, else None."""
     coordinator = broker.groups
     group = coordinator.groups.get(group_id)
     if group is None:
-        return _look_at_consumer_group(broker, group_id)
+        return _consumer_group_view(broker, group_id)
     offsets = group.offsets.committed
     return GroupView(
         group_id,
@@ -92,7 +92,7 @@ def _look(broker: Broker, group_id: str) -> GroupView | None:
     )
 
 
-def _look_at_consumer_group(broker: Broker, group_id: str) -> GroupView | None:
+def _consumer_group_view(broker: Broker, group_id: str) -> GroupView | None:
     """Return a group of the consumer protocol (KIP-848), or None."""
     coordinator = broker.groups
     if not isinstance(coordinator, ConsumerGroupCoordinator):

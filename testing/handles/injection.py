@@ -12,7 +12,7 @@ from ...protocol.awaiting import Disconnected
 from ...protocol.data import MetadataRequest, RequestContext
 from ...protocol.errors import ErrorCode, UsageError
 from ...protocol.values import TopicPartition, changed, frozen
-from .partial_answers import is_about, partitions_of, plan_answer
+from .partial_answers import concerns, partitions_of, plan_answer
 
 if TYPE_CHECKING:
     from ...actors.delivery import Delivery
@@ -36,22 +36,24 @@ class RequestFilter:
     nth: int = 1
     """Number of the first matching request to be affected, counted from 1."""
 
-    def holds(self, delivery: Delivery) -> bool:
+    def matches(self, delivery: Delivery) -> bool:
         if type(delivery.message) is not self.wanted:
             return False
         if self.machine is not None and delivery.target.machine != self.machine:
             return False
         if self.client_id is not None and not fnmatchcase(client_id_of(delivery), self.client_id):
             return False
-        return self.topic is None or is_about(
+        return self.topic is None or concerns(
             delivery.message, delivery.target, self.topic, self.partition
         )
 
     def __str__(self) -> str:
         names = ("machine", "topic", "partition", "client_id")
-        told = [f"{name}={value!r}" for name in names if (value := getattr(self, name)) is not None]
-        told += [f"nth={self.nth}"] if self.nth > 1 else []
-        return ", ".join([self.wanted.__name__.removesuffix("Request"), *told])
+        parts = [
+            f"{name}={value!r}" for name in names if (value := getattr(self, name)) is not None
+        ]
+        parts += [f"nth={self.nth}"] if self.nth > 1 else []
+        return ", ".join([self.wanted.__name__.removesuffix("Request"), *parts])
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,11 +67,11 @@ class InjectionEffect:
     delay_us: int = 0
     disconnect: bool = False
 
-    def is_about(self, request: Any, broker: Any) -> bool:
+    def applies_to(self, request: Any, broker: Any) -> bool:
         """Return whether the effect applies to a request: it has no errors by partition, or one of
         their partitions is in the request."""
         return not self.errors or any(
-            is_about(request, broker, key.topic, key.partition) for key in self.errors
+            concerns(request, broker, key.topic, key.partition) for key in self.errors
         )
 
     @property
@@ -90,7 +92,7 @@ class Injection:
         self,
         number: int,
         runtime: Runtime,
-        which: RequestFilter,
+        request_filter: RequestFilter,
         effect: InjectionEffect,
         times: int | None,
         require_own_process: Callable[[], None],
@@ -103,24 +105,24 @@ class Injection:
         """Number of requests that it will still affect; None without a limit."""
         self._require_own_process = require_own_process
         self._runtime = runtime
-        self._which = which
+        self._filter = request_filter
         self._effect = effect
-        self._seen = 0  # requests that the filter matched
-        self._counting = threading.Lock()  # in the threaded runtime each broker has a thread
+        self._matched = 0  # requests that the filter matched
+        self._count_lock = threading.Lock()  # in the threaded runtime each broker has a thread
         self._delayed = 0
-        self._passed: dict[int, None] = {}
+        self._unaffected: dict[int, None] = {}
         # (sender, correlation) of a request: how to change the broker's answer to it.
         self._plans: dict[tuple[str, int], Plan] = {}
         runtime.network.intercept(self)
 
     def __repr__(self) -> str:
         left = "no limit" if self.remaining is None else f"{self.remaining} remaining"
-        return f"<injection {self.id} into {self._which}: {self.applied} applied, {left}>"
+        return f"<injection {self.id} into {self._filter}: {self.applied} applied, {left}>"
 
     @property
     def api(self) -> str:
         """The affected API, by Kafka's name."""
-        return self._which.wanted.__name__.removesuffix("Request")
+        return self._filter.wanted.__name__.removesuffix("Request")
 
     @property
     def is_active(self) -> bool:
@@ -137,48 +139,51 @@ class Injection:
     def __call__(self, delivery: Delivery) -> bool:
         if delivery.is_reply:
             return self._complete(delivery)
-        if delivery.message_id in self._passed:
-            del self._passed[delivery.message_id]
+        if delivery.message_id in self._unaffected:
+            del self._unaffected[delivery.message_id]
             return False
-        if not self._which.holds(delivery):
+        if not self._filter.matches(delivery):
             return False
-        if not self._effect.is_about(delivery.message, delivery.target) or not self._claim():
+        if (
+            not self._effect.applies_to(delivery.message, delivery.target)
+            or not self._count_request()
+        ):
             return False
         runtime = self._runtime
         text = f"injected into {type(delivery.message).__name__}"
         runtime.note("fault", delivery.target.name, text)
         if self._effect.delay_us:
             self._delayed += 1
-            late = delivery.following(runtime.cause)  # its effects are traced to the injection
+            delayed = delivery.following(runtime.cause)  # its effects are traced to the injection
             runtime.call_later_by_runtime_clock(
-                delivery.target, self._effect.delay_us, lambda: self._act_late(late)
+                delivery.target, self._effect.delay_us, lambda: self._apply_delayed(delayed)
             )
             return True
-        taken = self._act(delivery)
+        is_handled = self._apply(delivery)
         self._end_if_done()
-        return taken
+        return is_handled
 
-    def _claim(self) -> bool:
+    def _count_request(self) -> bool:
         """Count a request that the filter matches; return False if it is to be left alone."""
-        with self._counting:
+        with self._count_lock:
             if self.remaining == 0:
                 return False
-            self._seen += 1
-            if self._seen < self._which.nth:
+            self._matched += 1
+            if self._matched < self._filter.nth:
                 return False
             if self.remaining is not None:
                 self.remaining -= 1
             self.applied += 1
             return True
 
-    def _act_late(self, delivery: Delivery) -> None:
+    def _apply_delayed(self, delivery: Delivery) -> None:
         self._delayed -= 1
-        if not self._act(delivery):
-            self._passed[delivery.message_id] = None
+        if not self._apply(delivery):
+            self._unaffected[delivery.message_id] = None
             self._runtime.network.arrive(delivery)
         self._end_if_done()
 
-    def _act(self, delivery: Delivery) -> bool:
+    def _apply(self, delivery: Delivery) -> bool:
         """Apply the effect; return False if the request is to be handled as usual."""
         effect, network = self._effect, self._runtime.network
         if effect.disconnect:
@@ -186,9 +191,9 @@ class Injection:
             return True
         error = effect.error
         if effect.answer is not None:
-            answer = self._asked(effect.answer, delivery.message)
+            answer = self._user_answer(effect.answer, delivery.message)
             if answer is None:
-                self._give_back()
+                self._uncount_request()
                 return False
             if not isinstance(answer, ErrorCode):
                 network.reply(delivery.target, delivery, answer)
@@ -196,8 +201,8 @@ class Injection:
             error = answer
         if error is None and not effect.errors:
             return False
-        whole = ErrorCode.UNKNOWN_SERVER_ERROR if error is None else error
-        plan = plan_answer(delivery.message, self._errors(delivery, error), whole)
+        request_error = ErrorCode.UNKNOWN_SERVER_ERROR if error is None else error
+        plan = plan_answer(delivery.message, self._errors(delivery, error), request_error)
         if plan.request is None:
             network.reply(delivery.target, delivery, plan.answer(None))
             return True
@@ -210,26 +215,27 @@ class Injection:
         self, delivery: Delivery, error: ErrorCode | None
     ) -> dict[TopicPartition, ErrorCode]:
         """Return the error of each failing partition; empty if the request fails as a whole."""
-        request, which = delivery.message, self._which
+        request, request_filter = delivery.message, self._filter
         about = partitions_of(request, delivery.target) or []
         if self._effect.errors:
             named = self._effect.errors
             is_metadata = type(request) is MetadataRequest
             return {key: named[key] for key in (named if is_metadata else about) if key in named}
         assert error is not None
-        if which.topic is not None and type(request) is MetadataRequest:
-            number = -1 if which.partition is None else which.partition
-            return {TopicPartition(which.topic, number): error}
+        if request_filter.topic is not None and type(request) is MetadataRequest:
+            number = -1 if request_filter.partition is None else request_filter.partition
+            return {TopicPartition(request_filter.topic, number): error}
         is_incremental = getattr(request, "session_epoch", -1) > 0
-        if which.topic is None and not is_incremental:
+        if request_filter.topic is None and not is_incremental:
             return {}
         return {
             key: error
             for key in about
-            if which.topic in (None, key.topic) and which.partition in (None, key.partition)
+            if request_filter.topic in (None, key.topic)
+            and request_filter.partition in (None, key.partition)
         }
 
-    def _asked(self, answer: Answer, request: Any) -> Any:
+    def _user_answer(self, answer: Answer, request: Any) -> Any:
         """Return the answer of the user's function; if it raises or its answer does not fit, end
         the injection and report the error as an observer's."""
         try:
@@ -250,9 +256,9 @@ class Injection:
             self._runtime.report_user_failure("answer of inject", answer, error)
             return None
 
-    def _give_back(self) -> None:
+    def _uncount_request(self) -> None:
         """Do not count a request after all, as the user's function let it pass."""
-        with self._counting:
+        with self._count_lock:
             self.applied -= 1
             if self.remaining is not None and self in self._runtime.network.interceptors:
                 self.remaining += 1

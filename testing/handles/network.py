@@ -215,8 +215,10 @@ class NetworkHandle:
         Give one of ``constant_ms``, ``uniform_ms=(low, high)``, ``lognormal_ms=(median, sigma)``.
         """
         model = latency_model(constant_ms, uniform_ms, lognormal_ms)
-        told = f"latency {model}"
-        self._change(source, target, told, lambda *link: self._network.set_latency(model, *link))
+        description = f"latency {model}"
+        self._change(
+            source, target, description, lambda *link: self._network.set_latency(model, *link)
+        )
 
     def bandwidth(
         self, mb_per_s: float | None, source: Machine | None = None, target: Machine | None = None
@@ -228,22 +230,28 @@ class NetworkHandle:
         its records plus 100 bytes; for a client over TCP, that of its frame.
         """
         rate = 0.0 if mb_per_s is None else MEGABYTES_PER_SECOND.check("mb_per_s", mb_per_s)
-        told = "bandwidth " + ("without a limit" if mb_per_s is None else f"{mb_per_s:g} MB/s")
-        self._change(source, target, told, lambda *link: self._network.set_bandwidth(rate, *link))
+        description = "bandwidth " + (
+            "without a limit" if mb_per_s is None else f"{mb_per_s:g} MB/s"
+        )
+        self._change(
+            source, target, description, lambda *link: self._network.set_bandwidth(rate, *link)
+        )
 
     def drop(
         self, probability: float, source: Machine | None = None, target: Machine | None = None
     ) -> None:
         """Lose messages with a probability, on all links or on the one given."""
         PROBABILITY.check("probability", probability)
-        told = f"messages are lost with probability {probability:g}"
-        self._change(source, target, told, lambda *link: self._network.set_loss(probability, *link))
+        description = f"messages are lost with probability {probability:g}"
+        self._change(
+            source, target, description, lambda *link: self._network.set_loss(probability, *link)
+        )
 
     def _change(
         self,
         source: Machine | None,
         target: Machine | None,
-        told: str,
+        description: str,
         change: Callable[..., object],
     ) -> None:
         """Change the given link, or all links."""
@@ -251,7 +259,7 @@ class NetworkHandle:
 
         def act() -> None:
             where = "all links" if source is None else " to ".join(map(str, link))
-            self._fault(f"{where}: {told}")
+            self._fault(f"{where}: {description}")
             change(*link)
 
         self._run(act)

@@ -30,7 +30,10 @@ _DIVISIBLE: dict[type, str] = {
 }
 """Requests that can be served without some of their partitions, and the field that holds these."""
 
-_OF_SESSIONS = (ErrorCode.FETCH_SESSION_ID_NOT_FOUND, ErrorCode.INVALID_FETCH_SESSION_EPOCH)
+_FETCH_SESSION_ERRORS = (
+    ErrorCode.FETCH_SESSION_ID_NOT_FOUND,
+    ErrorCode.INVALID_FETCH_SESSION_EPOCH,
+)
 
 
 def _key(item: Any) -> TopicPartition | None:
@@ -52,8 +55,8 @@ def partitions_of(request: Any, broker: Any) -> list[TopicPartition] | None:
             found = [key for item in items if (key := _key(item)) is not None]
             if type(request) is data.FetchRequest and request.session_epoch > 0:
                 session = broker.replica_manager.fetch.sessions.get(request.session_id)
-                kept = () if session is None else session.partitions
-                found += [key for key in kept if key not in found]
+                session_partitions = () if session is None else session.partitions
+                found += [key for key in session_partitions if key not in found]
             return found
     return None
 
@@ -69,7 +72,7 @@ def topics_of(request: Any, broker: Any) -> list[str] | None:
     return [str(getattr(topic, "name", topic)) for topic in topics]
 
 
-def is_about(request: Any, broker: Any, topic: str, partition: int | None) -> bool:
+def concerns(request: Any, broker: Any, topic: str, partition: int | None) -> bool:
     """Return whether a request is about a topic, or about one partition of it.
 
     A MetadataRequest for all topics is about each.
@@ -94,21 +97,22 @@ class Plan:
         self.answer: Callable[[Any], Any] = answer
 
 
-def plan_answer(request: Any, errors: Errors, whole: ErrorCode) -> Plan:
+def plan_answer(request: Any, errors: Errors, request_error: ErrorCode) -> Plan:
     """Return the plan for answering a request with errors of some partitions.
 
-    ``whole`` is the error of a request that cannot be split by partition, or fails as a whole.
+    ``request_error`` is the error of a request that cannot be split by partition, or fails as a
+    whole.
     """
     kind = type(request)
     if kind is data.MetadataRequest and errors:
-        return Plan(request, lambda answer: _metadata(answer, errors))
-    if kind is data.FetchRequest and errors and whole not in _OF_SESSIONS:
+        return Plan(request, lambda answer: _merge_metadata(answer, errors))
+    if kind is data.FetchRequest and errors and request_error not in _FETCH_SESSION_ERRORS:
         # The broker serves all partitions, so that client and broker agree on the fetch session.
-        prompt = dataclasses.replace(request, max_wait_ms=0)
-        return Plan(prompt, lambda answer: _fetched(answer, errors))
+        immediate_request = dataclasses.replace(request, max_wait_ms=0)
+        return Plan(immediate_request, lambda answer: _merge_fetch(answer, errors))
     field = _DIVISIBLE.get(kind)
     if field is None or not errors:
-        return Plan(None, lambda _: error_response(request, whole))
+        return Plan(None, lambda _: error_response(request, request_error))
     items = getattr(request, field)
     failing = [item for item in items if _key(item) in errors]
     serving = tuple(item for item in items if _key(item) not in errors)
@@ -119,19 +123,19 @@ def plan_answer(request: Any, errors: Errors, whole: ErrorCode) -> Plan:
         part = error_response(dataclasses.replace(request, **{field: (item,)}), errors[key])
         results[key] = part.partitions[0]
 
-    def joined(answer: Any) -> Any:
+    def merge(answer: Any) -> Any:
         served = () if answer is None else answer.partitions
         found = {_key(result): result for result in served} | results
         every = tuple(found[_key(item)] for item in items if _key(item) in found)
         if answer is None:
-            answer = error_response(request, whole)
+            answer = error_response(request, request_error)
         return dataclasses.replace(answer, partitions=every)
 
-    asked = dataclasses.replace(request, **{field: serving}) if serving else None
-    return Plan(asked, joined)
+    reduced_request = dataclasses.replace(request, **{field: serving}) if serving else None
+    return Plan(reduced_request, merge)
 
 
-def _fetched(answer: data.FetchResponse, errors: Errors) -> data.FetchResponse:
+def _merge_fetch(answer: data.FetchResponse, errors: Errors) -> data.FetchResponse:
     if answer.error is not ErrorCode.NONE:
         return answer
     failed = tuple(data.FetchPartitionResponse(key, error) for key, error in errors.items())
@@ -139,7 +143,7 @@ def _fetched(answer: data.FetchResponse, errors: Errors) -> data.FetchResponse:
     return dataclasses.replace(answer, partitions=served + failed)
 
 
-def _metadata(answer: data.MetadataResponse, errors: Errors) -> data.MetadataResponse:
+def _merge_metadata(answer: data.MetadataResponse, errors: Errors) -> data.MetadataResponse:
     """Put errors into the answer, in which a failing partition has no leader.
 
     The key with partition -1 is the error of a topic.

@@ -90,7 +90,7 @@ class Partitions:
             return ReplicaView(broker_id, "none", state, -1, -1, -1, -1, ())
         broker = process.broker
 
-        def look() -> ReplicaView:
+        def read_view() -> ReplicaView:
             log_dir = process.spec.disk.directory_of(key)
             hosted = None if broker is None else broker.replica_manager.hosted.partition(key)
             log = None if hosted is None else hosted.log
@@ -109,7 +109,7 @@ class Partitions:
                 log_dir=log_dir,
             )
 
-        return self._running.in_process(process.process, look)
+        return self._running.in_process(process.process, read_view)
 
     def records(
         self, topic: str, partition: int | None, replica: int | None = None
@@ -154,13 +154,13 @@ class Partitions:
             raise NotThereYet(f"broker {broker_id} is not running")
         find = broker.replica_manager.hosted.partition
 
-        def look() -> T:
+        def read_hosted_log() -> T:
             hosted = find(key)
             if hosted is None or hosted.log is None:
                 raise NotThereYet(f"broker {broker_id} holds no replica of {key}")
             return read(hosted.log)
 
-        return self._running.in_process(broker.process, look)
+        return self._running.in_process(broker.process, read_hosted_log)
 
     def keys(self, topic: str) -> list[TopicPartition]:
         """Return all partitions of a topic that the living brokers know."""

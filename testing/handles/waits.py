@@ -42,7 +42,7 @@ class Waits:
         wanted = f"a leader of {key}"
         if other_than is not None:
             wanted += f" other than broker {other_than}"
-        self._wait(is_there, wanted, timeout_s, lambda: self._states([key]))
+        self._wait(is_there, wanted, timeout_s, lambda: self._describe_partitions([key]))
         leader = self._view(key).leader
         assert leader is not None
         return leader
@@ -52,8 +52,8 @@ class Waits:
         if view.leader is None or self._running.processes[view.leader].process.paused:
             return None
         replica = view.replica(view.leader)
-        knows = replica.role == "leader" and replica.leader_epoch >= view.leader_epoch
-        return view.leader if knows else None
+        is_serving = replica.role == "leader" and replica.leader_epoch >= view.leader_epoch
+        return view.leader if is_serving else None
 
     def for_in_sync(self, topic: str, partition: int | None, timeout_s: float) -> None:
         """Wait until every replica is in the ISR."""
@@ -65,7 +65,7 @@ class Waits:
 
         which = topic if partition is None else f"{topic}-{partition}"
         wanted = f"every replica of {which} in sync"
-        self._wait(are_in_sync, wanted, timeout_s, lambda: self._states(keys()))
+        self._wait(are_in_sync, wanted, timeout_s, lambda: self._describe_partitions(keys()))
 
     def for_records(
         self, topic: str, count: int, partition: int | None, timeout_s: float
@@ -88,7 +88,7 @@ class Waits:
             return [record for key in keys() for record in self._replicated_records(key)]
 
         def state() -> str:
-            return f"there are {len(records())}; {self._states(keys())}"
+            return f"there are {len(records())}; {self._describe_partitions(keys())}"
 
         which = topic if partition is None else f"{topic}-{partition}"
         wanted = f"{count} records in {which}" if count else f"all records of {which} replicated"
@@ -139,20 +139,20 @@ class Waits:
             self._running.wait_until(condition, timeout_s)
         except WaitTimeout:
             unit = self._running.unit_of_seconds
-            told = f"{wanted} not there within {timeout_s:g} {unit}"
+            message = f"{wanted} not there within {timeout_s:g} {unit}"
             try:
                 shown = state()
             except NotThereYet as error:
                 shown = str(error)
-            text = f"{told}; {shown} ({self._running.describe()})"
+            text = f"{message}; {shown} ({self._running.describe()})"
             raise WaitTimeout(text) from None
 
-    def _states(self, keys: list[TopicPartition]) -> str:
+    def _describe_partitions(self, keys: list[TopicPartition]) -> str:
         """Describe leader, ISR and offsets of partitions."""
         shown = [describe_partition(self._view(key)) for key in keys[:_SHOWN_MAX]]
         if len(keys) > _SHOWN_MAX:
             shown.append(f"and {len(keys) - _SHOWN_MAX} partitions more")
-        return "; ".join(shown) or "the topic is not there"
+        return "; ".join(shown) or "the topic does not exist"
 
 
 def _replicated(view: PartitionView) -> int:

@@ -128,15 +128,15 @@ class ZooKeeperHandle:
     def _send(self, request: Any) -> ZkResponse:
         answer = send(self._running, request)
         if not answer.is_ok:
-            raise UsageError(self._refusal(answer.code, request))
+            raise UsageError(self._error_text(answer.code, request))
         return answer
 
-    def _refusal(self, code: ZkCode, request: Any) -> str:
+    def _error_text(self, code: ZkCode, request: Any) -> str:
         path = request.path
         if code is ZkCode.NONODE:
             return f"there is no znode {path!r}" + self._missing_parent(path)
         if code is ZkCode.NODEEXISTS:
-            return f"znode {path!r} is already there"
+            return f"znode {path!r} already exists"
         if code is ZkCode.NOTEMPTY:
             return f"znode {path!r} has children: {', '.join(self.children(path))}"
         if code is ZkCode.BADVERSION:
@@ -145,9 +145,9 @@ class ZooKeeperHandle:
         return f"{type(request).__name__} for {path!r}: {code.name}"
 
     def _missing_parent(self, path: str) -> str:
-        there = self.tree()
+        tree = self.tree()
         parent = path.rsplit("/", 1)[0]
-        while parent and parent not in there:
+        while parent and parent not in tree:
             path, parent = parent, parent.rsplit("/", 1)[0]
         return f": {path!r} is missing"
 

@@ -20,7 +20,7 @@ from .toml_values import value_of_text
 
 SHOWN_CHARACTERS = 200
 """Maximum number of characters that an error shows of a refused value."""
-_TOLD_CHOICES = 6
+_LISTED_CHOICES_MAX = 6
 """Number of choices above which an error names only the nearest."""
 _INT64_MAX = 2**63 - 1
 _NUMBER_MAX = 1e15
@@ -31,13 +31,13 @@ class BadArgument(UsageError):
     """A value that cannot be used; the message says where it is, and what would be right."""
 
     def __init__(self, problem: str, path: str = "") -> None:
-        joint = " " if problem.startswith(("must ", "is ")) else ": "
-        super().__init__(f"{path}{joint}{problem}" if path else problem)
+        separator = " " if problem.startswith(("must ", "is ")) else ": "
+        super().__init__(f"{path}{separator}{problem}" if path else problem)
         self.problem = problem
         self.path = path
         """Dotted name of the value, such as ``faults[0].at_ms``; empty for the whole input."""
 
-    def below(self, name: str) -> BadArgument:
+    def with_prefix(self, name: str) -> BadArgument:
         """Return this error with a name put before its path."""
         dot = "." if name and self.path and not self.path.startswith("[") else ""
         return BadArgument(self.problem, f"{name}{dot}{self.path}")
@@ -72,7 +72,7 @@ class Context:
         """Return a value as it is written in this language."""
         return repr(value)
 
-    def shown(self, value: Any) -> str:
+    def write_shortened(self, value: Any) -> str:
         """Return a value as it is written, shortened if necessary."""
         text = self.write(value)
         return text if len(text) <= SHOWN_CHARACTERS else text[:SHOWN_CHARACTERS] + "..."
@@ -121,40 +121,42 @@ class Kind:
     """Description of the value, for messages and documents."""
     schema: Mapping[str, Any]
     """JSON schema of the value."""
-    take: Callable[[Any, Context], Any]
+    convert: Callable[[Any, Context], Any]
     """Called with a value and its context; returns the value as the API has it. Raises
     ``NotOfKind``, or ``BadArgument`` to say more."""
     example: Any = None
-    of_text: Callable[[str], Any] = value_of_text
+    parse_text: Callable[[str], Any] = value_of_text
     """Parses the text of an option or a query. A text that cannot be parsed is returned, and
-    ``take`` refuses it."""
+    ``convert`` refuses it."""
     takes_null: bool = False
     """True if null is a value of its own; otherwise null means that no value is given."""
     type: type = object
     """Type of the value; ``int``, ``float``, ``str`` and ``bool`` become columns of a batch."""
 
-    def told(self, context: Context = ANYWHERE) -> str:
+    def describe(self, context: Context = ANYWHERE) -> str:
         """Return the description, with an example as it is written in a context."""
-        such = "" if self.example is None else f", such as {context.write(self.example)}"
-        return self.words + such
+        example = "" if self.example is None else f", such as {context.write(self.example)}"
+        return self.words + example
 
     def read(self, value: Any, context: Context = ANYWHERE) -> Any:
         """Return the value as the API has it; ``BadArgument`` if it is not of this kind."""
         try:
-            return self.take(value, context)
+            return self.convert(value, context)
         except NotOfKind:
             raise self.refusal(value, context) from None
 
     def refusal(self, value: Any, context: Context = ANYWHERE) -> BadArgument:
         """Return the error for a value of another kind."""
-        return BadArgument(f"must be {self.told(context)}, not {context.shown(value)}")
+        return BadArgument(
+            f"must be {self.describe(context)}, not {context.write_shortened(value)}"
+        )
 
     def read_at(self, name: str, value: Any, context: Context) -> Any:
         """Read the value that a table or a list has under a name."""
         try:
             return self.read(value, context)
         except BadArgument as error:
-            raise error.below(name) from None
+            raise error.with_prefix(name) from None
 
     def check(self, name: str, value: Any) -> Any:
         """Check an argument of a call in Python; ``BadArgument`` has its name."""
@@ -167,10 +169,10 @@ class Kind:
 @functools.cache
 def whole(least: int | None = None, most: int | None = None, *, limit: int = _INT64_MAX) -> Kind:
     """Return the kind of whole numbers in a range; ``limit`` applies where no ``most`` is given."""
-    words = "a whole number" + _span(least, most)
+    words = "a whole number" + _range_words(least, most)
     top = limit if most is None else most
 
-    def take(value: Any, context: Context) -> int:
+    def convert(value: Any, context: Context) -> int:
         if not isinstance(value, Integral) or isinstance(value, bool):
             raise NotOfKind
         found = int(value)
@@ -179,11 +181,11 @@ def whole(least: int | None = None, most: int | None = None, *, limit: int = _IN
         if found > top or found < -limit - 1:
             if most is not None:
                 raise NotOfKind
-            raise BadArgument(f"must be at most {limit:,}, not {context.shown(value)}")
+            raise BadArgument(f"must be at most {limit:,}, not {context.write_shortened(value)}")
         return found
 
     schema = {"type": "integer", "minimum": least, "maximum": most}
-    return Kind(words, _without_none(schema), take, of_text=_whole_of_text, type=int)
+    return Kind(words, _without_none(schema), convert, parse_text=_parse_whole_number, type=int)
 
 
 @functools.cache
@@ -198,12 +200,12 @@ def number(
     if most is None:
         words = f"a finite number{unit} {'>' if is_above else '>='} {least:g}"
     elif is_above:
-        words = f"a number{unit} above {least:g} and at most {_written(most)}"
+        words = f"a number{unit} above {least:g} and at most {_format_number(most)}"
     else:
-        words = f"a number{unit}{_span(least, most)}"
+        words = f"a number{unit}{_range_words(least, most)}"
     top = _NUMBER_MAX if most is None else most
 
-    def take(value: Any, context: Context) -> float:
+    def convert(value: Any, context: Context) -> float:
         found: Any = value
         if not isinstance(value, Real) or isinstance(value, bool):
             raise NotOfKind
@@ -212,21 +214,21 @@ def number(
         if found > top:
             if most is not None or found == math.inf:
                 raise NotOfKind
-            raise BadArgument(f"must be at most {top:g}, not {context.shown(value)}")
+            raise BadArgument(f"must be at most {top:g}, not {context.write_shortened(value)}")
         return float(found)
 
     above = {"exclusiveMinimum": least} if is_above else {"minimum": least}
     schema = _without_none({"type": "number", **above, "maximum": most})
-    return Kind(words, schema, take, of_text=_number_of_text, type=float)
+    return Kind(words, schema, convert, parse_text=_parse_number, type=float)
 
 
-def _span(least: float | None, most: float | None) -> str:
+def _range_words(least: float | None, most: float | None) -> str:
     if most is None:
-        return "" if least is None else f" >= {_written(least)}"
-    return f" from {_written(least or 0)} to {_written(most)}"
+        return "" if least is None else f" >= {_format_number(least)}"
+    return f" from {_format_number(least or 0)} to {_format_number(most)}"
 
 
-def _written(number: float) -> str:
+def _format_number(number: float) -> str:
     return f"{number:,.10g}" if number >= 1_000_000 else f"{number:.10g}"
 
 
@@ -234,15 +236,15 @@ def _without_none(schema: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in schema.items() if value is not None}
 
 
-def _whole_of_text(text: str) -> Any:
+def _parse_whole_number(text: str) -> Any:
     try:
         return int(text)
     except ValueError:
         return text
 
 
-def _number_of_text(text: str) -> Any:
-    found = _whole_of_text(text)
+def _parse_number(text: str) -> Any:
+    found = _parse_whole_number(text)
     try:
         return float(text) if found is text else found
     except ValueError:
@@ -255,26 +257,26 @@ def choice(*values: str) -> Kind:
     names = [repr(value) for value in known]
     words = " or ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
 
-    def take(value: Any, context: Context) -> str:
+    def convert(value: Any, context: Context) -> str:
         if isinstance(value, str) and value in known:
             return value
-        hint, shown = did_you_mean(value, known, cutoff=0.5), context.shown(value)
-        if hint and len(known) > _TOLD_CHOICES:
+        hint, shown = did_you_mean(value, known, cutoff=0.5), context.write_shortened(value)
+        if hint and len(known) > _LISTED_CHOICES_MAX:
             raise BadArgument(f"{shown} is not possible{hint}")
         raise BadArgument(f"must be {words}, not {shown}{hint}")
 
-    return Kind(words, {"type": "string", "enum": known}, take, of_text=str, type=str)
+    return Kind(words, {"type": "string", "enum": known}, convert, parse_text=str, type=str)
 
 
 def instance(words: str, kind: Any, schema: Mapping[str, Any], **more: Any) -> Kind:
     """Return the kind of values of a Python type."""
 
-    def take(value: Any, _context: Context) -> Any:
+    def convert(value: Any, _context: Context) -> Any:
         if not isinstance(value, kind):
             raise NotOfKind
         return value
 
-    return Kind(words, schema, take, **{"type": kind, **more})
+    return Kind(words, schema, convert, **{"type": kind, **more})
 
 
 _TRUE_OR_FALSE = {"true": True, "false": False, "1": True, "0": False}
@@ -283,13 +285,13 @@ FLAG = instance(
     "true or false",
     bool,
     {"type": "boolean"},
-    of_text=lambda text: _TRUE_OR_FALSE.get(text.lower(), text),
+    parse_text=lambda text: _TRUE_OR_FALSE.get(text.lower(), text),
 )
-STRING = instance("a string", str, {"type": "string"}, of_text=str)
+STRING = instance("a string", str, {"type": "string"}, parse_text=str)
 OBJECT = instance("a table", Mapping, {"type": "object"}, type=object)
 
 
-def _take_name(value: Any, _context: Context) -> str:
+def _convert_name(value: Any, _context: Context) -> str:
     if not isinstance(value, str) or not value:
         raise NotOfKind
     return value
@@ -298,8 +300,8 @@ def _take_name(value: Any, _context: Context) -> str:
 NAME = Kind(
     "a string that is not empty",
     {"type": "string", "minLength": 1},
-    _take_name,
-    of_text=str,
+    _convert_name,
+    parse_text=str,
     type=str,
 )
 
@@ -307,11 +309,11 @@ NAME = Kind(
 def nullable(kind: Kind) -> Kind:
     """Return a kind that also accepts null as a value of its own."""
 
-    def take(value: Any, context: Context) -> Any:
-        return None if value is None else kind.take(value, context)
+    def convert(value: Any, context: Context) -> Any:
+        return None if value is None else kind.convert(value, context)
 
     schema = {**kind.schema, "type": [kind.schema["type"], "null"]}
-    return Kind(f"{kind.words} or null", schema, take, kind.example, takes_null=True)
+    return Kind(f"{kind.words} or null", schema, convert, kind.example, takes_null=True)
 
 
 COUNT = whole(1)
@@ -336,7 +338,7 @@ def list_of(
 ) -> Kind:
     """Return the kind of lists of a kind; ``takes_one`` also accepts a single value."""
 
-    def take(value: Any, context: Context) -> list[Any]:
+    def convert(value: Any, context: Context) -> list[Any]:
         if takes_one and (isinstance(value, str) or not isinstance(value, Iterable)):
             value = [value]
         if isinstance(value, (str, bytes, Mapping)) or not isinstance(value, Iterable):
@@ -349,19 +351,19 @@ def list_of(
     schema: dict[str, Any] = {"type": "array", "items": dict(kind.schema)}
     if least:
         schema["minItems"] = least
-    return Kind(words, schema, take, example)
+    return Kind(words, schema, convert, example)
 
 
 def tuple_of(kind: Kind, words: str, example: Any, **more: Any) -> Kind:
     """Return the kind of lists of a kind that become tuples."""
     as_list = list_of(kind, words, example, **more)
-    return replace(as_list, take=lambda value, context: tuple(as_list.take(value, context)))
+    return replace(as_list, convert=lambda value, context: tuple(as_list.convert(value, context)))
 
 
 def pair(words: str, example: tuple[float, float], *, rises: bool = False) -> Kind:
     """Return the kind of two numbers; with ``rises`` the second is not below the first."""
 
-    def take(value: Any, context: Context) -> tuple[float, float]:
+    def convert(value: Any, context: Context) -> tuple[float, float]:
         if not isinstance(value, (tuple, list)) or len(value) != 2:
             raise NotOfKind
         first, second = (number().read_at(f"[{n}]", one, context) for n, one in enumerate(value))
@@ -370,4 +372,4 @@ def pair(words: str, example: tuple[float, float], *, rises: bool = False) -> Ki
         return first, second
 
     schema = {"type": "array", "items": {"type": "number"}, "minItems": 2, "maxItems": 2}
-    return Kind(words, schema, take, list(example))
+    return Kind(words, schema, convert, list(example))

@@ -75,7 +75,7 @@ def read(
     """
     known = {parameter.name: parameter for parameter in parameters}
     if not isinstance(given, Mapping):
-        raise BadArgument(f"must be a table, not {context.shown(given)}")
+        raise BadArgument(f"must be a table, not {context.write_shortened(given)}")
     for name in given:
         if name not in known:
             raise unknown_key(name, [*known, *other_names])
@@ -84,7 +84,7 @@ def read(
         kind = parameter.kind
         if name not in given or (given[name] is None and not kind.takes_null):
             if parameter.is_required:
-                raise is_missing(kind.told(context), name)
+                raise is_missing(kind.describe(context), name)
             if fills_defaults and parameter.default is not NO_DEFAULT:
                 found[name] = parameter.default
             continue
@@ -108,7 +108,7 @@ def inside(name: str) -> Iterator[None]:
     try:
         yield
     except BadArgument as error:
-        raise error.below(name) from None
+        raise error.with_prefix(name) from None
 
 
 def nearest(word: object, known: Iterable[str]) -> str:
@@ -148,7 +148,7 @@ def tables_of(table: type) -> Kind:
     """Return the kind of arrays of tables, each read as this dataclass; one table is accepted as
     an array."""
 
-    def take(value: Any, context: Context) -> tuple[Any, ...]:
+    def convert(value: Any, context: Context) -> tuple[Any, ...]:
         entries = [value] if isinstance(value, Mapping) else value
         if not isinstance(entries, list):
             raise NotOfKind
@@ -158,4 +158,4 @@ def tables_of(table: type) -> Kind:
                 found.append(table(**read(parameters_of(table), entry, context)))
         return tuple(found)
 
-    return Kind("an array of tables", {"type": "array", "items": {"type": "object"}}, take)
+    return Kind("an array of tables", {"type": "array", "items": {"type": "object"}}, convert)

@@ -20,11 +20,14 @@ from . import sameness
 if TYPE_CHECKING:
     from .program_run import ProgramRun
 
-_JOB, _REFUSED = "job", "refused"
-_CHILD = "import sys; from fakekafka.testing.programs.again import answer; answer(sys.argv[1])"
+_REQUEST, _REJECTION = "job", "refused"
+_CHILD = (
+    "import sys; from fakekafka.testing.programs.again import repeat_in_child; "
+    "repeat_in_child(sys.argv[1])"
+)
 
 
-class _Now:
+class _ProcessState:
     """The state of this process, which repeats runs or has them repeated."""
 
     runs = 0
@@ -35,7 +38,7 @@ class _Now:
 
 def pack(run: ProgramRun) -> bytes:
     """Pickle a run for another process; ``UsageError`` names a part that it could not find."""
-    if _Now.is_preparing:
+    if _ProcessState.is_preparing:
         raise UsageError(
             "simulate(verify=True) runs while another process imports this script to do the same "
             "once more: write it under `if __name__ == '__main__':`"
@@ -65,64 +68,64 @@ def _require_found(name: str, part: object) -> None:
         ) from error
 
 
-def run_again(packed: bytes, under: int) -> sameness.Recorded:
+def run_again(packed: bytes, seed: int) -> sameness.Recorded:
     """Repeat a packed run in another process, under a hash seed."""
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as name:
         folder = Path(name)
         preparation = multiprocessing.spawn.get_preparation_data("fakekafka-verify")
         del preparation["authkey"]  # which only multiprocessing itself can pickle
-        _Now.runs += 1
-        (folder / _JOB).write_bytes(pickle.dumps((_Now.runs, preparation, packed)))
+        _ProcessState.runs += 1
+        (folder / _REQUEST).write_bytes(pickle.dumps((_ProcessState.runs, preparation, packed)))
         command = [sys.executable, "-c", _CHILD, name]
-        done = process(command, under, PYTHONPATH=os.pathsep.join(preparation["sys_path"]))
-        if (folder / _REFUSED).exists():
-            raise UsageError((folder / _REFUSED).read_text("utf-8"))
-        recorded = sameness.Recorded.load(folder, under)
+        completed = process(command, seed, PYTHONPATH=os.pathsep.join(preparation["sys_path"]))
+        if (folder / _REJECTION).exists():
+            raise UsageError((folder / _REJECTION).read_text("utf-8"))
+        recorded = sameness.Recorded.load(folder, seed)
         if recorded is None:
-            raise UsageError(f"the second process of verify=True has failed:\n{done.stderr}")
+            raise UsageError(f"the second process of verify=True has failed:\n{completed.stderr}")
         return recorded
 
 
-def ballast(number: int) -> list[object]:
+def allocate_padding(number: int) -> list[object]:
     """Return objects of all small sizes, to give later objects other addresses.
 
     Otherwise the addresses in two processes differ by whole pages, and many sets of objects have
     the same order.
     """
-    held: list[object] = []
+    padding: list[object] = []
     for count in range(7 * number):
-        held += [object(), float(count), *(bytes(size) for size in range(8, 480, 16))]
-    return held
+        padding += [object(), float(count), *(bytes(size) for size in range(8, 480, 16))]
+    return padding
 
 
 def process(
-    command: list[str], under: int, folder: str | Path = ".", **variables: str
+    command: list[str], seed: int, folder: str | Path = ".", **variables: str
 ) -> subprocess.CompletedProcess[str]:
     """Run a command in a folder, under a hash seed and with further environment variables."""
     others = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_XD")}
-    environment = {**others, hash_seed.VARIABLE: str(under), **variables}
+    environment = {**others, hash_seed.VARIABLE: str(seed), **variables}
     return subprocess.run(
         command, cwd=folder, env=environment, capture_output=True, text=True, check=False
     )
 
 
-def answer(name: str) -> None:
+def repeat_in_child(name: str) -> None:
     """Repeat the run that a folder holds and save it there; called in the other process."""
     folder = Path(name)
-    number, preparation, packed = pickle.loads((folder / _JOB).read_bytes())
-    held = ballast(number)
-    _Now.is_preparing = True
+    number, preparation, packed = pickle.loads((folder / _REQUEST).read_bytes())
+    padding = allocate_padding(number)
+    _ProcessState.is_preparing = True
     try:
         multiprocessing.spawn.prepare(preparation)
         run: ProgramRun = pickle.loads(packed)
     except UsageError as error:
-        (folder / _REFUSED).write_text(str(error), "utf-8")
+        (folder / _REJECTION).write_text(str(error), "utf-8")
         raise
     finally:
-        _Now.is_preparing = False
+        _ProcessState.is_preparing = False
     with run.simulation() as simulation:
         simulation.running.acts = Acts()
         with suppress(Exception):  # the trace records it
             run.carry_out(simulation)
         sameness.save(simulation, folder)
-    del held
+    del padding

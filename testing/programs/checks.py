@@ -51,7 +51,7 @@ class _Stored(NamedTuple):
 class _Report(NamedTuple):
     """A sign that a record was processed, for the text of a problem."""
 
-    told: str
+    description: str
     """Description of the program or the place, and of the time."""
     program: str
     event: int
@@ -106,10 +106,10 @@ class Work:
         """The input records that count, by identity."""
         self._signs: dict[str, list[Note | _Stored]] = {}
         """Notes or output records, by the identity of the processed record."""
-        for identity, sign in self._found(identify_output or identify):
+        for identity, sign in self._read_signs(identify_output or identify):
             self._signs.setdefault(identity, []).append(sign)
 
-    def _found(self, identify: Identify) -> Iterator[tuple[str, Note | _Stored]]:
+    def _read_signs(self, identify: Identify) -> Iterator[tuple[str, Note | _Stored]]:
         """Yield the signs in order, each with the identity of the processed record."""
         if self._output is not None:
             for stored in _stored_records(self._simulation, self._output):
@@ -130,14 +130,14 @@ class Work:
 
     # -- in words ------------------------------------------------------------------------------
 
-    def _shown(self, identity: str) -> str:
+    def _describe(self, identity: str) -> str:
         """Describe a record: ``order 41 (orders-0, offset 7)``."""
         if not self._topics:
             return f"{self._by} {identity}"
         places = "; ".join(map(str, self._input.get(identity, ())))
         return f"{self._by} {identity} ({places or 'no record'})"
 
-    def _is(self, adverb: str = "") -> str:
+    def _verb(self, adverb: str = "") -> str:
         """Return the verb of a problem: ``was charged``, ``is in invoices``."""
         if self._output is None:
             return f"was{adverb} {self._note}"
@@ -146,15 +146,15 @@ class Work:
     def _report(self, sign: Note | _Stored) -> _Report:
         if not isinstance(sign, _Stored):
             row = "" if sign.event is None else f", #{sign.event}"
-            told = f"by {sign.program} at {sign.time_ms / 1000:.3f} s{row}"
-            return _Report(told, sign.program, sign.event or 0)
+            description = f"by {sign.program} at {sign.time_ms / 1000:.3f} s{row}"
+            return _Report(description, sign.program, sign.event or 0)
         append = self._history.append_of(sign.record)
         if append is None:
             return _Report(f"at {sign}", "", 0)
         moment = append.moment
         return _Report(f"at {sign}, {moment}", moment.program, moment.event)
 
-    def _also_noted(self, identity: str) -> list[str]:
+    def _other_notes(self, identity: str) -> list[str]:
         """Describe the other notes about a record."""
         return [
             f"{note.program} noted {str(note)!r} at {note.time_ms / 1000:.3f} s"
@@ -163,36 +163,36 @@ class Work:
             if note.text != self._note and _text(note.values.get(self._by)) == identity
         ]
 
-    def _owner(self, report: _Report, identity: str, since: int) -> list[str]:
+    def _other_owner(self, report: _Report, identity: str, since: int) -> list[str]:
         """Describe which program had been assigned the partition of a reported record, and from
         which offset it read; empty if that was the reporting program, not after event ``since``."""
         if self._group is None or not report.event:
             return []
-        told = []
+        sentences = []
         for record in self._expected.get(identity, ()):
             owner = self._history.owner(record, report.event)
             if owner is not None and (owner.program != report.program or owner.event > since):
                 offset = self._history.committed_before(record, owner.event)
-                told.append(
+                sentences.append(
                     f"{record.topic}-{record.partition} was given to {owner.program} {owner.at}, "
                     + ("when nothing" if offset is None else f"when offset {offset}")
                     + " was committed"
                 )
-        return told
+        return sentences
 
-    def _who_passed(self, records: list[ConsumerRecord]) -> list[str]:
+    def _describe_commit(self, records: list[ConsumerRecord]) -> list[str]:
         """Describe who committed past a record, and what happened to that program."""
         history = self._history
         commit = next(filter(None, map(history.committed, records)), None)
         if commit is None:
             return ["its offset was never committed"]
         moment = commit.moment
-        told = [f"its offset was committed {moment}"]
+        sentences = [f"its offset was committed {moment}"]
         if self._output is not None:
-            told[:0] = self._faults([], 0, moment.event)[-1:]
-        return told + list(map(str, history.between({moment.program}, moment.event)[:1]))
+            sentences[:0] = self._faults([], 0, moment.event)[-1:]
+        return sentences + list(map(str, history.between({moment.program}, moment.event)[:1]))
 
-    def _who_wrote(self, stored: _Stored) -> list[str]:
+    def _describe_writer(self, stored: _Stored) -> list[str]:
         """Describe who wrote a record of an uncommitted transaction, and the fault after that."""
         append = self._history.append_of(stored.record)
         if append is None:
@@ -215,10 +215,10 @@ class Work:
         for identity, records in self._expected.items():
             if identity in self._signs:
                 continue
-            causes = self._also_noted(identity)
+            causes = self._other_notes(identity)
             if self._group is not None and self._simulation.recorder is not None:
-                causes += self._who_passed(records)
-            problems.append(_problem(f"{self._shown(identity)} {self._is(' never')}", causes))
+                causes += self._describe_commit(records)
+            problems.append(_problem(f"{self._describe(identity)} {self._verb(' never')}", causes))
         return Verdict(len(self._expected), tuple(problems))
 
     def none_processed_twice(self) -> Verdict:
@@ -228,13 +228,13 @@ class Work:
             if len(signs) < 2:
                 continue
             reports = [self._report(sign) for sign in signs]
-            told = ", then ".join(report.told for report in reports)
+            description = ", then ".join(report.description for report in reports)
             rows = [report.event for report in reports]
-            causes = self._also_noted(identity) + self._faults(reports, min(rows), max(rows))
+            causes = self._other_notes(identity) + self._faults(reports, min(rows), max(rows))
             for report in reports[1:]:
-                causes += self._owner(report, identity, 0)
+                causes += self._other_owner(report, identity, 0)
             causes += _idempotence(signs)
-            what = f"{self._shown(identity)} {self._is()} {len(signs)} times: {told}"
+            what = f"{self._describe(identity)} {self._verb()} {len(signs)} times: {description}"
             problems.append(_problem(what, causes))
         return Verdict(len(self._signs), tuple(problems))
 
@@ -244,14 +244,13 @@ class Work:
         for identity, signs in self._signs.items():
             if identity in self._expected:
                 continue
-            told = f"{self._is()} {self._report(signs[0]).told}"
-            taken_back = self._input.get(identity, ())
-            if not taken_back:
-                problems.append(f"{self._by} {identity} {told}, and no record has it")
-            for stored in taken_back[:1]:
-                problems.append(
-                    _problem(f"{self._shown(identity)} {told}", self._who_wrote(stored))
-                )
+            description = f"{self._verb()} {self._report(signs[0]).description}"
+            aborted = self._input.get(identity, ())
+            if not aborted:
+                problems.append(f"{self._by} {identity} {description}, and no record has it")
+            for stored in aborted[:1]:
+                what = f"{self._describe(identity)} {description}"
+                problems.append(_problem(what, self._describe_writer(stored)))
         return Verdict(len(self._signs), tuple(problems))
 
     def order_by_key_kept(self) -> Verdict:
@@ -265,12 +264,13 @@ class Work:
                 if orders[later] < orders[earlier]:
                     reports = [self._report(first[later]), self._report(first[earlier])]
                     what = (
-                        f"of key {key!r} {self._shown(later)} {self._is()} {reports[0].told}, "
-                        f"before {self._shown(earlier)} {reports[1].told}"
+                        f"of key {key!r} {self._describe(later)} {self._verb()} "
+                        f"{reports[0].description}, "
+                        f"before {self._describe(earlier)} {reports[1].description}"
                     )
                     rows = [report.event for report in reports]
-                    causes = self._also_noted(earlier) + self._faults(reports, 0, max(rows))
-                    causes += self._owner(reports[1], earlier, min(rows))
+                    causes = self._other_notes(earlier) + self._faults(reports, 0, max(rows))
+                    causes += self._other_owner(reports[1], earlier, min(rows))
                     causes += _idempotence([first[later], first[earlier]])
                     problems.append(_problem(what, causes))
         return Verdict(len(first), tuple(problems))
@@ -278,22 +278,27 @@ class Work:
     def newest_by_key_stands(self) -> Verdict:
         """Check that the newest record of each key was processed last, whatever came before."""
         latest: dict[str, int] = {}
-        every = [(sign, identity) for identity, signs in self._signs.items() for sign in signs]
-        every.sort(key=lambda pair: _place_of(pair[0]))
-        for place, (_, identity) in enumerate(every):
+        signs_by_time = [
+            (sign, identity) for identity, signs in self._signs.items() for sign in signs
+        ]
+        signs_by_time.sort(key=lambda pair: _sort_key(pair[0]))
+        for place, (_, identity) in enumerate(signs_by_time):
             latest[identity] = place
         problems = []
         for (_, _, key), identities in self._by_key().items():
-            newest, stands = identities[-1], max(identities, key=latest.__getitem__)
-            if stands != newest:
-                reports = [self._report(self._signs[which][-1]) for which in (stands, newest)]
+            newest, last_processed = identities[-1], max(identities, key=latest.__getitem__)
+            if last_processed != newest:
+                reports = [
+                    self._report(self._signs[which][-1]) for which in (last_processed, newest)
+                ]
                 what = (
-                    f"of key {key!r} {self._shown(stands)} {self._is()} {reports[0].told}, "
-                    f"after {self._shown(newest)} {reports[1].told}"
+                    f"of key {key!r} {self._describe(last_processed)} {self._verb()} "
+                    f"{reports[0].description}, "
+                    f"after {self._describe(newest)} {reports[1].description}"
                 )
                 rows = [report.event for report in reports]
-                causes = self._also_noted(stands) + self._faults(reports[:1], 0, max(rows))
-                causes += self._owner(reports[0], stands, max(rows))
+                causes = self._other_notes(last_processed) + self._faults(reports[:1], 0, max(rows))
+                causes += self._other_owner(reports[0], last_processed, max(rows))
                 problems.append(_problem(what, causes))
         return Verdict(len(latest), tuple(problems))
 
@@ -309,9 +314,13 @@ class Work:
             reports = [self._report(sign) for sign in self._signs.get(identity, ())]
             for commit in filter(None, map(self._history.committed, records)):
                 if not any(report.event < commit.moment.event for report in reports):
-                    done = f"{self._is()} {reports[0].told}" if reports else self._is(" never")
+                    done = (
+                        f"{self._verb()} {reports[0].description}"
+                        if reports
+                        else self._verb(" never")
+                    )
                     problems.append(
-                        f"the offset of {self._shown(identity)} was committed {commit.moment}; "
+                        f"the offset of {self._describe(identity)} was committed {commit.moment}; "
                         f"it {done}"
                     )
         return Verdict(len(self._history.commits), tuple(problems))
@@ -349,7 +358,7 @@ def _idempotence(signs: Iterable[Note | _Stored]) -> list[str]:
     return ["its producer is not idempotent"]
 
 
-def _place_of(sign: Note | _Stored) -> tuple[Any, ...]:
+def _sort_key(sign: Note | _Stored) -> tuple[Any, ...]:
     """Return the sort key of a sign: the time of a note, the partition and offset of a record."""
     if isinstance(sign, _Stored):
         return sign.record[:3]
@@ -374,11 +383,11 @@ def _stored_records(simulation: Simulation, topic: str) -> list[_Stored]:
         raise partitions.no_such_topic(topic)
     found: list[_Stored] = []
     for key in keys:
-        open_: dict[int, list[int]] = {}
+        open_transactions: dict[int, list[int]] = {}
         for batch in partitions.batches(key):
             marker = batch.control_marker()
             if marker is not None:
-                ended = open_.pop(batch.producer_id, ())
+                ended = open_transactions.pop(batch.producer_id, ())
                 for place in ended:
                     outcome = "" if marker.is_commit else "aborted"
                     found[place] = found[place]._replace(outcome=outcome)
@@ -386,7 +395,7 @@ def _stored_records(simulation: Simulation, topic: str) -> list[_Stored]:
                 for record in batch.records():
                     outcome = "unfinished" if batch.is_transactional else ""
                     if outcome:
-                        open_.setdefault(batch.producer_id, []).append(len(found))
+                        open_transactions.setdefault(batch.producer_id, []).append(len(found))
                     view = ConsumerRecord(key.topic, key.partition, *record)
                     found.append(_Stored(view, batch.producer_id >= 0, outcome))
     return found

@@ -27,10 +27,10 @@ if TYPE_CHECKING:
 _FAULTS = ("crash", "fault")
 _NETWORK = "network"
 _HEAL = "heal"
-_GOES_ON = " goes on"
+_RESUMED = " goes on"
 
 
-_STEPS_OF_VERIFICATION = 10
+_VERIFICATION_EVENTS_MAX = 10
 """Maximum number of events from the append of a transactional record back to its request."""
 
 
@@ -86,9 +86,9 @@ class ProgramHistory:
         self.faults: list[TracedMoment] = []
         self.commits: list[CommittedOffsets] = []
         self._growths: list[_Growth] = []
-        self._taken: list[tuple[TracedMoment, frozenset[TopicPartition]]] = []
+        self._assignments: list[tuple[TracedMoment, frozenset[TopicPartition]]] = []
         self._group = group
-        self._joins: dict[str, str | None] = {}
+        self._joined_groups: dict[str, str | None] = {}
         self._events: Sequence[Event] = ()
         if simulation.recorder is not None:
             self._events = simulation.events
@@ -103,7 +103,7 @@ class ProgramHistory:
         elif type_ == OffsetCommitRequest.__name__:
             if kind == "send" and event.fields.get("group_id") == self._group:
                 offsets = {
-                    _place(one["topic_partition"]): one["offset"]
+                    _parse_partition(one["topic_partition"]): one["offset"]
                     for one in event.fields["partitions"]
                 }
                 self.commits.append(CommittedOffsets(_moment(event, event.actor), offsets))
@@ -111,22 +111,22 @@ class ProgramHistory:
             if kind == "send":
                 for partition, error in event.fields["partitions"]:
                     if error != ErrorCode.NONE.name:
-                        self._refuse(event.peer, _place(partition))
+                        self._drop_refused_offset(event.peer, _parse_partition(partition))
         elif type_ == SyncGroupRequest.__name__:
             if kind == "send":
-                self._joins[event.actor] = event.fields.get("group_id")
+                self._joined_groups[event.actor] = event.fields.get("group_id")
         elif type_ == SyncGroupResponse.__name__:
-            if kind == "deliver" and self._joins.get(event.actor) == self._group:
+            if kind == "deliver" and self._joined_groups.get(event.actor) == self._group:
                 partitions = _assigned(event.fields.get("assignment"))
-                self._taken.append((_moment(event, event.actor), partitions))
+                self._assignments.append((_moment(event, event.actor), partitions))
         elif kind == "deliver":
             for path, old, new in event.delta:
                 broker, _, field = path.partition("/")
                 if broker == event.actor and field.endswith("/log_end_offset"):
-                    where = _place(field.partition("/")[0])
+                    where = _parse_partition(field.partition("/")[0])
                     self._growths.append(_Growth(event, where, old or 0, new))
 
-    def _refuse(self, program: str | None, where: TopicPartition) -> None:
+    def _drop_refused_offset(self, program: str | None, where: TopicPartition) -> None:
         """Remove a refused offset from the last commit of a program."""
         for commit in reversed(self.commits):
             if commit.moment.program == program:
@@ -148,7 +148,7 @@ class ProgramHistory:
     def _request_of(self, event: Event) -> Append | None:
         """Return the produce request that led to an event; a transactional one has the events of
         its verification in between."""
-        for _ in range(_STEPS_OF_VERIFICATION):
+        for _ in range(_VERIFICATION_EVENTS_MAX):
             if event.type == ProduceRequest.__name__ and event.kind == "deliver" and event.peer:
                 return Append(_moment(event, event.peer), event.actor)
             if event.cause is None:
@@ -159,8 +159,10 @@ class ProgramHistory:
     def owner(self, record: ConsumerRecord, event: int) -> TracedMoment | None:
         """Return when the member that had a record's partition at an event was assigned it."""
         where = TopicPartition(record.topic, record.partition)
-        had = [m for m, partitions in self._taken if where in partitions and m.event < event]
-        return had[-1] if had else None
+        assignments = [
+            m for m, partitions in self._assignments if where in partitions and m.event < event
+        ]
+        return assignments[-1] if assignments else None
 
     def committed_before(self, record: ConsumerRecord, event: int) -> int | None:
         """Return the last offset committed for a record's partition before an event."""
@@ -187,14 +189,14 @@ class ProgramHistory:
                 is_heal or any(f"'{name}'" in moment.text for name in machines)
             )
             if of_link or moment.program in machines:
-                told = moment._replace(text=f"network: {moment.text}") if of_link else moment
+                described = moment._replace(text=f"network: {moment.text}") if of_link else moment
                 if moment.event > after:
                     if before is None or moment.event < before:
-                        found.append(told)
-                elif is_heal or moment.text.endswith(_GOES_ON):
+                        found.append(described)
+                elif is_heal or moment.text.endswith(_RESUMED):
                     in_force = [one for one in in_force if one.program != moment.program]
                 elif not moment.is_crash:
-                    in_force.append(told)
+                    in_force.append(described)
         return in_force + found
 
 
@@ -202,7 +204,7 @@ def _moment(event: Event, program: str) -> TracedMoment:
     return TracedMoment(event.seq, event.time_us / 1e6, program)
 
 
-def _place(text: str) -> TopicPartition:
+def _parse_partition(text: str) -> TopicPartition:
     topic, _, partition = text.rpartition("-")
     return TopicPartition(topic, int(partition))
 

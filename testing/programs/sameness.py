@@ -43,12 +43,12 @@ class Recorded(NamedTuple):
         return cls(simulation.trace().stored, acts.all, hash_seed.of_this_process())
 
     @classmethod
-    def load(cls, folder: Path, under: int) -> Recorded | None:
+    def load(cls, folder: Path, seed: int) -> Recorded | None:
         """Return the run that another process has saved in a folder; None if it saved none."""
         if not (folder / _ACTS).exists():
             return None
         acts = [Act(*fields) for fields in json.loads((folder / _ACTS).read_text("utf-8"))]
-        return cls(TraceReader(folder / _TRACE), acts, under)
+        return cls(TraceReader(folder / _TRACE), acts, seed)
 
 
 def save(simulation: Simulation, folder: Path) -> None:
@@ -58,7 +58,7 @@ def save(simulation: Simulation, folder: Path) -> None:
     (folder / _ACTS).write_text(json.dumps([] if acts is None else acts.all), "utf-8")
 
 
-class _Parting(NamedTuple):
+class _Divergence(NamedTuple):
     """The point at which two runs diverge."""
 
     event: Difference | None
@@ -73,14 +73,14 @@ def require_same(first: Recorded, run_again: Callable[[int], Recorded], seed: in
     ``run_again`` is called with the hash seed of the other process.
     """
     pinned = hash_seed.pinned()
-    other = _another(first.hash_seed) if pinned is None else pinned
-    second = run_again(other)
-    parting = _parting(first, second)
-    if parting is None:
+    other_seed = _other_hash_seed(first.hash_seed) if pinned is None else pinned
+    second = run_again(other_seed)
+    divergence = _find_divergence(first, second)
+    if divergence is None:
         return
     if pinned is not None:
         reason = f"both processes have the hash seed {pinned}, so no order of strings is the reason"
-    elif _parting(second, run_again(other)) is None:
+    elif _find_divergence(second, run_again(other_seed)) is None:
         reason = (
             "two processes with one hash seed agree, so the order of a set of strings is the "
             "reason: sort it there, or have all runs under one hash seed, by "
@@ -93,68 +93,68 @@ def require_same(first: Recorded, run_again: Callable[[int], Recorded], seed: in
             "reason: it may be an address (a set of objects, id()), a file, a process id, C code "
             "that asks the system for time or chance, or a generator made before the run"
         )
-    raise RunsDiffer("\n".join(_told(first, second, parting, seed, reason)))
+    raise RunsDiffer("\n".join(_describe_divergence(first, second, divergence, seed, reason)))
 
 
-def _another(seed: int | None) -> int:
+def _other_hash_seed(seed: int | None) -> int:
     return 1 if seed is None else seed + 1 if seed < 1000 else seed - 1
 
 
-def _parting(first: Recorded, second: Recorded) -> _Parting | None:
+def _find_divergence(first: Recorded, second: Recorded) -> _Divergence | None:
     event = None
     if first.trace.fingerprint != second.trace.fingerprint:
         event = first_difference(first.trace, second.trace)
     acts = next(
         (pair for pair in zip_longest(first.acts, second.acts) if not _is_same(*pair)), None
     )
-    return None if event is None and acts is None else _Parting(event, acts)
+    return None if event is None and acts is None else _Divergence(event, acts)
 
 
 def _is_same(first: Act | None, second: Act | None) -> bool:
     return first is not None and second is not None and first.is_as(second)
 
 
-def _told(
-    first: Recorded, second: Recorded, parting: _Parting, seed: int, reason: str
+def _describe_divergence(
+    first: Recorded, second: Recorded, divergence: _Divergence, seed: int, reason: str
 ) -> Iterable[str]:
-    event, acts = parting
-    names = _in_words(first.hash_seed), _in_words(second.hash_seed)
+    event, acts = divergence
+    names = _process_label(first.hash_seed), _process_label(second.hash_seed)
     width = max(map(len, names)) + 1
     if event is None:
-        yield f"two runs of seed {seed} give the same events, but their programs do not do the same"
+        yield f"two runs of seed {seed} give the same events, but their programs act differently"
     else:
         yield f"two runs of seed {seed} are the same up to event #{event.seq}"
         for name, row in zip(names, (event.left, event.right), strict=True):
-            yield f"  {name + ':':<{width}} {_row(row)}"
+            yield f"  {name + ':':<{width}} {_describe_event(row)}"
         if event.columns:
             yield f"  {event.describe()}"
-    if acts is None or (event is not None and _begins_after(acts, event)):
+    if acts is None or (event is not None and _acts_diverge_after(acts, event)):
         yield (
-            "  no program did anything else before: a function of the test, such as a fault, "
-            "makes the difference"
+            "  no program acted differently before: a function of the test, such as a fault, "
+            "causes the difference"
         )
     else:
-        yield "the first that a program did otherwise:"
+        yield "the first action of a program that differs:"
         for name, act in zip(names, acts, strict=True):
-            yield f"  {name + ':':<{width}} {_did(act)}"
+            yield f"  {name + ':':<{width}} {_describe_act(act)}"
     yield reason
 
 
-def _in_words(seed: int | None) -> str:
+def _process_label(seed: int | None) -> str:
     return "this process, hash seed random" if seed is None else f"hash seed {seed}"
 
 
-def _row(event: Event | None) -> str:
+def _describe_event(event: Event | None) -> str:
     return "the run has ended" if event is None else format_event(event)
 
 
-def _did(act: Act | None) -> str:
+def _describe_act(act: Act | None) -> str:
     if act is None:
         return "nothing more"
     return f"at {format_time(act.time_us)} s {act.program} {act.what}, at {act.place}"
 
 
-def _begins_after(acts: tuple[Act | None, Act | None], event: Difference) -> bool:
+def _acts_diverge_after(acts: tuple[Act | None, Act | None], event: Difference) -> bool:
     """Return whether the programs began to differ only after the event."""
     begins_us = min(act.time_us for act in acts if act is not None)
     seen_us = [one.time_us for one in (event.left, event.right) if one is not None]

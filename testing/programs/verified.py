@@ -61,31 +61,31 @@ def verify(item: Any) -> None:
         raise pytest.UsageError(f"{item.name}: verify compares recordings; leave out trace=False")
     failures: list[str] = []
     first = sameness.Recorded.of(simulation)
-    told = ""
+    message = ""
     try:
         sameness.require_same(first, partial(_run_again, item, failures), simulation.seed)
     except sameness.RunsDiffer as error:
-        told = str(error)
+        message = str(error)
     if failures:
-        told = f"{told or 'the runs are the same'}\n{failures[0]}"
-    if told:
-        pytest.fail(told, pytrace=False)
+        message = f"{message or 'the runs are the same'}\n{failures[0]}"
+    if message:
+        pytest.fail(message, pytrace=False)
 
 
-def _run_again(item: pytest.Item, failures: list[str], under: int) -> Recorded:
+def _run_again(item: pytest.Item, failures: list[str], hash_seed: int) -> Recorded:
     """Run a test in another process, under a hash seed; add to ``failures`` if it fails."""
     from . import again, sameness
 
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as name:
         command = [sys.executable, "-m", "pytest", *arguments_of(item)]
-        started = item.config.invocation_params.dir
-        done = again.process(command, under, started, **{_FOLDER: name})
-        if done.returncode:
+        start_folder = item.config.invocation_params.dir
+        completed = again.process(command, hash_seed, start_folder, **{_FOLDER: name})
+        if completed.returncode:
             failures.append(
                 f"{item.name} passes here, and fails in another process with the hash seed "
-                f"{under}:\n{(done.stdout + done.stderr)[-_OUTPUT_MAX:]}"
+                f"{hash_seed}:\n{(completed.stdout + completed.stderr)[-_OUTPUT_MAX:]}"
             )
-        recorded = sameness.Recorded.load(Path(name), under)
+        recorded = sameness.Recorded.load(Path(name), hash_seed)
         if recorded is None:
             raise sameness.RunsDiffer(failures[0])
         return recorded

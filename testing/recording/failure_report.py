@@ -52,7 +52,7 @@ def failure_report(cluster: EmulatedCluster, trace: StoredTrace | None) -> str:
         try:
             lines = part()
         except Exception as error:  # a broken cluster must not hide the failure of the test
-            lines = [f"could not be told: {error!r}"]
+            lines = [f"could not be determined: {error!r}"]
         told += [f"{title}:", *(f"    {line}" for line in lines or ["none"])]
     return "\n".join(told)
 
@@ -61,15 +61,15 @@ def _partitions(cluster: EmulatedCluster) -> list[str]:
     """Describe partitions, first those that lack a leader or in-sync replicas; partitions of
     internal topics are described only if they lack these."""
     alive = {n for n, process in cluster.running.processes.items() if process.is_alive}
-    lacking, whole = [], []
+    degraded, healthy = [], []
     for topic in cluster.topics():
         for number in range(Partitions(cluster.running).partition_count(topic)):
             view = cluster.partition(topic, number)
             if view.leader is None or set(view.isr) != set(view.replicas):
-                lacking.append(view)
+                degraded.append(view)
             elif topic not in INTERNAL_TOPICS:
-                whole.append(view)
-    views = [*lacking, *whole]
+                healthy.append(view)
+    views = [*degraded, *healthy]
     lines = [_partition_line(view, alive) for view in views[:_PARTITIONS_SHOWN]]
     if len(views) > _PARTITIONS_SHOWN:
         lines.append(f"... and {len(views) - _PARTITIONS_SHOWN} more")
@@ -194,8 +194,8 @@ def _changes(event: Event) -> list[str]:
     told = []
     for path, old, new in event.delta:
         parts = path.split("/")
-        is_told = parts[-1] in _CHANGES and parts[1] != "znodes" and "replica-" not in parts[-2]
-        if is_told and old != new:
+        is_reported = parts[-1] in _CHANGES and parts[1] != "znodes" and "replica-" not in parts[-2]
+        if is_reported and old != new:
             told.append(f"{path}: {old} -> {new}")
     if len(told) > _CHANGES_SHOWN:
         told[_CHANGES_SHOWN:] = [f"{len(told) - _CHANGES_SHOWN} more"]

@@ -25,9 +25,9 @@ _TRACES = ".fakekafka-traces"
 """Directory of kept traces in pytest's rootdir, as a test may change the working directory."""
 _NAME_MAX = 200
 """Maximum number of characters of a trace's name; file systems allow 255 bytes."""
-_PATIENCE_S = 10
+_REPORT_TIMEOUT_S = 10
 """Time in seconds that a cluster has to report its state, as its threads may be what failed."""
-_WITH_VALUE = (
+_OPTIONS_WITH_VALUE = (
     *("-o", "--override-ini", "-c", "--config-file", "--rootdir", "-p"),
     *("--kafka-seeds", "--fakekafka-seeds"),
 )
@@ -55,12 +55,12 @@ class Emulated:
         raise AssertionError(f"{name} failed during the test: {error!r}{more}") from error
 
 
-def told_of_ended(
-    item: pytest.Item, emulated: Emulated, has_failed: bool, mode: str, of_several: str
+def cluster_report(
+    item: pytest.Item, emulated: Emulated, has_failed: bool, mode: str, name_suffix: str
 ) -> str:
     """Return what the report of a test says about its cluster; empty if there is nothing to say.
 
-    ``of_several`` distinguishes the traces of a test with more than one cluster.
+    ``name_suffix`` distinguishes the traces of a test with more than one cluster.
     """
     simulation = emulated.cluster if emulated.is_simulated else None
     parts = []
@@ -70,7 +70,7 @@ def told_of_ended(
     if mode == "never":
         kept = f"{seed}no trace kept (--kafka-trace=never)" if has_failed else ""
     else:
-        kept = _kept(item, emulated, has_failed, seed, of_several)
+        kept = _keep_and_describe_trace(item, emulated, has_failed, seed, name_suffix)
     if kept:
         parts.append(kept)
     if has_failed:
@@ -100,52 +100,56 @@ def _report(emulated: Emulated) -> str:
     """Return the report on a cluster, or a note that the cluster hangs."""
     cluster = emulated.cluster
 
-    def tell() -> str:
-        return failure_report(cluster, _stored(cluster))
+    def make_report() -> str:
+        return failure_report(cluster, _stored_trace(cluster))
 
     if emulated.is_simulated:
-        return tell()
-    told: list[str] = []
-    thread = threading.Thread(target=lambda: told.append(tell()), daemon=True)
+        return make_report()
+    reports: list[str] = []
+    thread = threading.Thread(target=lambda: reports.append(make_report()), daemon=True)
     thread.start()
-    thread.join(_PATIENCE_S)
-    return told[0] if told else f"the cluster did not report its state within {_PATIENCE_S} s"
+    thread.join(_REPORT_TIMEOUT_S)
+    return (
+        reports[0]
+        if reports
+        else f"the cluster did not report its state within {_REPORT_TIMEOUT_S} s"
+    )
 
 
-def _stored(cluster: Any) -> Any:
+def _stored_trace(cluster: Any) -> Any:
     try:
         return cluster.trace().stored
     except Exception:  # nothing is recorded
         return None
 
 
-def _kept(
-    item: pytest.Item, emulated: Emulated, has_failed: bool, seed: str, of_several: str
+def _keep_and_describe_trace(
+    item: pytest.Item, emulated: Emulated, has_failed: bool, seed: str, name_suffix: str
 ) -> str:
     """Keep the trace and name its file; an error becomes text, as raising would end the session."""
     cluster = emulated.cluster
-    if _stored(cluster) is None:
+    if _stored_trace(cluster) is None:
         if not has_failed:
             return ""
         if emulated.is_simulated:
             return f"{seed}it ran without recording (trace=False): no trace kept"
         return "it ran without keeping events (Cluster(trace=20_000) does): no trace kept"
     try:
-        path = _keep_trace(item, cluster, of_several)
+        path = _keep_trace(item, cluster, name_suffix)
     except Exception as error:
         return f"{seed}the trace could not be kept: {error}"
     shown = shlex.quote(os.path.relpath(path, item.config.invocation_params.dir))
     return f"{seed}trace kept, open it with\n    fakekafka trace show {shown}"
 
 
-def _keep_trace(item: pytest.Item, cluster: Any, of_several: str) -> Path:
+def _keep_trace(item: pytest.Item, cluster: Any, name_suffix: str) -> Path:
     traces = item.config.rootpath / _TRACES
     traces.mkdir(exist_ok=True)
     name = re.sub(r"[^A-Za-z0-9_.-]+", "-", item.nodeid).strip("-")
     # Tests whose ids differ only in replaced characters, or after the limit, must not share a file.
     if name != item.nodeid.replace("::", "-").replace("/", "-") or len(name) > _NAME_MAX:
         name = f"{name[:_NAME_MAX]}-{zlib.crc32(item.nodeid.encode()):08x}"
-    path = traces / f"{name}{of_several}.fktrace"
+    path = traces / f"{name}{name_suffix}.fktrace"
     cluster.save(path)
     return path
 
@@ -167,8 +171,10 @@ def _options(given: Any) -> Iterator[str]:
     """Yield the arguments of pytest that affect the run of a test."""
     arguments = iter([str(argument) for argument in given])
     for argument in arguments:
-        if argument in _WITH_VALUE:
+        if argument in _OPTIONS_WITH_VALUE:
             yield argument
             yield next(arguments, "")
-        elif argument.startswith(tuple(f"{name}=" for name in _WITH_VALUE if name[1] == "-")):
+        elif argument.startswith(
+            tuple(f"{name}=" for name in _OPTIONS_WITH_VALUE if name[1] == "-")
+        ):
             yield argument

@@ -43,7 +43,7 @@ def test_what_stands_in_a_query_can_be_read_from_text() -> None:
             for parameter in operation.parameters:
                 kind = parameter.kind
                 example = {int: 1, bool: True}.get(kind.type, kind.example or "x")
-                read = kind.of_text(str(example).lower() if example is True else str(example))
+                read = kind.parse_text(str(example).lower() if example is True else str(example))
                 assert kind.read(read) is not None, (operation.path, parameter)
 
 

@@ -87,7 +87,7 @@ def test_the_first_event_that_differs_and_its_line_of_code_are_told() -> None:
     assert rows[2].startswith("  hash seed 4: #")
     assert rows[2].endswith("(saw name='c')")
     assert """: why: "saw name='b'" / "saw name='c'\"""" in rows[3]
-    assert rows[4] == "the first that a program did otherwise:"
+    assert rows[4] == "the first action of a program that differs:"
     assert "worker notes saw, at " + line_of(note_all, 3) in rows[5]
     assert "worker notes saw, at " + line_of(note_all, 3) in rows[6]
     assert rows[7].startswith(
@@ -120,7 +120,7 @@ def test_what_only_programs_see_of_each_other_differs_too() -> None:
     """A difference among the acts of programs is found although it is no event of the trace."""
     first, other = recorded(sleep_all, [1.0, 2.0]), recorded(sleep_all, [2.0, 1.0])
     text = told(first, other, other)
-    assert text.startswith("two runs of seed 7 give the same events, but their programs do not")
+    assert text.startswith("two runs of seed 7 give the same events, but their programs act")
     assert f"waits until 1.013500 s, at {line_of(sleep_all, 2)}" in text
 
 
@@ -143,7 +143,7 @@ def test_where_no_program_did_anything_else_the_test_is_the_reason() -> None:
         return fault
 
     first, other = (recorded(sleep_all, [0.3], at(span_ms)) for span_ms in (100, 101))
-    assert "  no program did anything else before: a function of the test" in told(
+    assert "  no program acted differently before: a function of the test" in told(
         first, other, other
     )
 

@@ -30,7 +30,7 @@ async def _use_cluster_in_coroutine(runtime: str) -> Any:
     with Cluster(brokers=1, topics={"orders": 1}, runtime=runtime) as cluster:
         cluster.produce("orders", "value")
         cluster.wait_until(lambda: cluster.partition("orders", 0).leader == 1)
-        with pytest.raises(WaitTimeout, match=r"event loop stood still .* asyncio\.to_thread\("):
+        with pytest.raises(WaitTimeout, match=r"event loop was blocked .* asyncio\.to_thread\("):
             cluster.wait_until(lambda: False, timeout_s=0)
         return [record.value for record in cluster.records("orders", 0)]
 

@@ -108,7 +108,7 @@ def test_a_cluster_that_cannot_tell_does_not_hide_the_rest(monkeypatch: pytest.M
     monkeypatch.setattr("fakekafka.testing.recording.failure_report._partitions", broken)
     with Simulation(1) as simulation:
         parts = _report(simulation)
-    assert parts["partitions"] == ["could not be told: RuntimeError('torn')"]
+    assert parts["partitions"] == ["could not be determined: RuntimeError('torn')"]
     assert parts["active faults"] == ["none"]
 
 

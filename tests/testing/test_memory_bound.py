@@ -8,7 +8,7 @@ import pytest
 from fakekafka import Cluster, Simulation
 from fakekafka.protocol.errors import UsageError
 from fakekafka.protocol.values import TopicPartition
-from fakekafka.testing.memory_bound import LEAST_BYTES, Deleted, MemoryBound, _Led, bytes_of
+from fakekafka.testing.memory_bound import LEAST_BYTES, Deleted, MemoryBound, _LeaderLog, bytes_of
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -121,16 +121,20 @@ def test_no_more_goes_than_has_to(partitions: list[list[int]], bytes_max: int) -
     for number, sizes in enumerate(partitions):
         name = TopicPartition("t", number)
         ends = [(offset + 1, size) for offset, size in enumerate(sizes)]
-        led[name] = _Led(name, sum(sizes) + 7, ends)
+        led[name] = _LeaderLog(name, sum(sizes) + 7, ends)
     with Simulation(brokers=1) as simulation:
         bound = MemoryBound(simulation.running, LEAST_BYTES)
     bound.bytes_max = bytes_max
     bound.kept_bytes = sum(one.kept_bytes for one in led.values())
-    starts = bound._starts(led)
-    went = {name: [size for end, size in led[name].ends if end <= starts[name]] for name in starts}
+    starts = bound._new_log_starts(led)
+    went = {
+        name: [size for end, size in led[name].deletable if end <= starts[name]] for name in starts
+    }
     left = bound.kept_bytes - sum(map(sum, went.values()))
     can_all_go = {
-        name for name, one in led.items() if one.ends and starts.get(name) != one.ends[-1][0]
+        name
+        for name, one in led.items()
+        if one.deletable and starts.get(name) != one.deletable[-1][0]
     }
     assert left <= bytes_max or not can_all_go
     if starts:

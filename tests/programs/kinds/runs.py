@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from fakekafka import Simulation
-from fakekafka.testing.programs.again import ballast
+from fakekafka.testing.programs.again import allocate_padding
 from fakekafka.testing.recording.hash_seed import pin_hash_seed
 
 KINDS = {
@@ -67,7 +67,7 @@ def main() -> None:
     if options.pinned:
         pin_hash_seed(0)
     logging.disable()
-    held = ballast(options.ballast)
+    held = allocate_padding(options.ballast)
     for outcome in runs(options.kinds, options.seeds):
         print(json.dumps(outcome), flush=True)
     del held

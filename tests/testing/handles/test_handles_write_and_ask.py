@@ -53,7 +53,7 @@ def test_a_write_that_zookeeper_refuses_says_why() -> None:
             zookeeper.create("/a/b/c")
         with pytest.raises(UsageError, match="there is no znode '/x': '/x' is missing"):
             zookeeper.set("/x", b"")
-        with pytest.raises(UsageError, match="znode '/mine' is already there"):
+        with pytest.raises(UsageError, match="znode '/mine' already exists"):
             zookeeper.create("/mine")
         with pytest.raises(UsageError, match="znode '/mine' has version 0, not 3"):
             zookeeper.set("/mine", b"", version=3)

@@ -55,7 +55,7 @@ def test_a_topic_that_comes_later_is_waited_for() -> None:
     with Simulation(1, seed=1) as simulation:
         with pytest.raises(WaitTimeout, match="there is no partition later-0; topics are"):
             simulation.wait_for_leader("later", timeout_s=0.5)
-        with pytest.raises(WaitTimeout, match="there are 0; the topic is not there"):
+        with pytest.raises(WaitTimeout, match="there are 0; the topic does not exist"):
             simulation.wait_for_records("later", 1, timeout_s=0.5)
 
 

@@ -108,9 +108,9 @@ def test_what_is_of_a_plain_type_can_be_read_from_text(name: str) -> None:
     kind = KINDS[name]
     word = str(kind.example or kind.schema.get("enum", ["x"])[0])
     text = {int: "1", float: "1", bool: "true"}.get(kind.type, word)
-    assert isinstance(kind.read(kind.of_text(text)), kind.type)
+    assert isinstance(kind.read(kind.parse_text(text)), kind.type)
     if kind.type is not str:
-        assert kind.of_text("?") == "?"
+        assert kind.parse_text("?") == "?"
 
 
 def test_a_partition_is_written_by_its_name_or_in_two_parts() -> None:
