@@ -52,7 +52,7 @@ INTERNAL: dict[str, frozenset[str]] = {
         "SimulatedTransformer": "on_start settings",
         "Trace": "stored",
         "ZooKeeperHandle": "end_session require_server",
-        "checks": "loss_and_doubling lost_and_doubled",
+        "checks": "describe_lost_and_duplicated lost_and_duplicated",
     }.items()
 }
 """Names that are public only for the package's own modules, by class."""

@@ -15,7 +15,7 @@ from ..testing.emulated_cluster import EmulatedCluster
 from ..testing.handles.broker import BrokerHandle
 from ..testing.handles.controller import ControllerHandle
 from ..testing.handles.injection import Injection
-from ..testing.handles.injection_arguments import check_injection, written_injection
+from ..testing.handles.injection_arguments import check_injection, injection_arguments
 from ..testing.handles.network import NetworkHandle, check_groups, check_link, latency_model
 from ..testing.handles.zookeeper import ZooKeeperHandle, ZooKeeperServerHandle
 from ..testing.parameters.cluster_kinds import (
@@ -149,7 +149,7 @@ def _elect_leaders(cluster: EmulatedCluster, **arguments: Any) -> dict[str, str]
 
 
 def _inject(cluster: EmulatedCluster, **arguments: Any) -> Injection:
-    return cluster.inject(**written_injection(arguments))
+    return cluster.inject(**injection_arguments(arguments))
 
 
 def _note(cluster: EmulatedCluster, text: str) -> None:

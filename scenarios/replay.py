@@ -55,8 +55,10 @@ def replay_of_header(header: dict[str, Any]) -> Replay:
 class Replay:
     """A replay of a recorded run, whose ``simulation`` is stopped between calls."""
 
-    def __init__(self, header: dict[str, Any], number_of: Callable[[Any, Position], int]) -> None:
-        self._number_of = number_of
+    def __init__(
+        self, header: dict[str, Any], position_to_number: Callable[[Any, Position], int]
+    ) -> None:
+        self._position_to_number = position_to_number
         self._recorder = Recorder(record_bytes_limit=header.get("record_bytes_limit", 64))
         self._run: ScenarioRun = run_of_header(header, self._recorder)
         self._header = header
@@ -135,7 +137,7 @@ class Replay:
 
         Return False if the scenario ended before.
         """
-        number = self._number_of(self._recorder.trace(self._header), position)
+        number = self._position_to_number(self._recorder.trace(self._header), position)
         return self.run_to_number(number)
 
     def run_to_number(self, number: int) -> bool:

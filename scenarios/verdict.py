@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from ..protocol.data import ACKS_ALL
-from ..testing.checks import loss_and_doubling, replicas_identical
+from ..testing.checks import describe_lost_and_duplicated, replicas_identical
 from ..testing.handles.partitions import Partitions
 from .spec import FaultSpec, ScenarioSpec
 
@@ -78,12 +78,14 @@ def judge(
         for topic in spec.cluster.topics:
             writing = [workload for workload in workloads if workload.spec.topic == topic.name]
             if writing:
-                gone = expired.get(topic.name, ())
-                _judge_records(spec, simulation, topic.name, writing, gone, result, metrics)
+                expired_values = expired.get(topic.name, ())
+                _judge_records(
+                    spec, simulation, topic.name, writing, expired_values, result, metrics
+                )
         same = replicas_identical(simulation, [topic.name for topic in spec.cluster.topics])
         result.problems += same.problems
-    wanted = spec.metrics or METRICS
-    result.metrics = {name: value for name, value in metrics.items() if name in wanted}
+    selected = spec.metrics or METRICS
+    result.metrics = {name: value for name, value in metrics.items() if name in selected}
 
 
 def _judge_records(
@@ -161,14 +163,16 @@ class RecordsFate:
                 lost.append(value)
                 if is_promised:
                     promised.append(value)
-        doubled = [value for value, times in read.items() if times > 1 and value is not None]
-        once = tuple(w.prefix for w in workloads if w.spec.idempotent and w.spec.acks == ACKS_ALL)
+        duplicated = [value for value, times in read.items() if times > 1 and value is not None]
+        idempotent_prefixes = tuple(
+            w.prefix for w in workloads if w.spec.idempotent and w.spec.acks == ACKS_ALL
+        )
         return cls(
             lost,
             promised,
             expired_count,
-            doubled,
-            [value for value in doubled if value.startswith(once)],
+            duplicated,
+            [value for value in duplicated if value.startswith(idempotent_prefixes)],
         )
 
     def counts(self) -> dict[str, int]:
@@ -183,7 +187,7 @@ class RecordsFate:
 
     def problems(self) -> tuple[str, ...]:
         """Return the broken promises in words."""
-        return loss_and_doubling(self.lost_promised, self.duplicated_promised)
+        return describe_lost_and_duplicated(self.lost_promised, self.duplicated_promised)
 
 
 def _may_lose_records(spec: ScenarioSpec, topic: str) -> bool:

@@ -166,7 +166,7 @@ class Workload:
         spec = self.spec
         if spec.model == "open":
             interval_us = int(1_000_000 / spec.rate_per_s)
-            return OpenLoop(self._runtime, interval_us, self._send_next_in_turn)
+            return OpenLoop(self._runtime, interval_us, self._send_round_robin)
         return ClosedLoop(self._runtime, self.producers, spec.in_flight, self._send)
 
     def start(self) -> None:
@@ -186,7 +186,7 @@ class Workload:
     def retries(self) -> int:
         return sum(producer.retries for producer in self.producers)
 
-    def _send_next_in_turn(self, number: int) -> SimulatedProducer:
+    def _send_round_robin(self, number: int) -> SimulatedProducer:
         producer = self.producers[number % len(self.producers)]
         self._send(producer)
         return producer

@@ -26,7 +26,7 @@ class Verdict:
         return not self.problems
 
 
-def lost_and_doubled(
+def lost_and_duplicated(
     acknowledged: Iterable[bytes], read: Iterable[bytes | None]
 ) -> tuple[list[bytes], list[bytes | None]]:
     """Return acknowledged values that were not read, and values that were read more than once."""
@@ -35,13 +35,17 @@ def lost_and_doubled(
     return lost, [value for value, count in counts.items() if count > 1]
 
 
-def loss_and_doubling(lost: Sequence[bytes], doubled: Sequence[bytes | None]) -> tuple[str, ...]:
+def describe_lost_and_duplicated(
+    lost: Sequence[bytes], duplicated: Sequence[bytes | None]
+) -> tuple[str, ...]:
     """Describe lost records, and records that were read more than once."""
     problems = []
     if lost:
         problems.append(f"{len(lost)} acknowledged records are lost, the first is {lost[0]!r}")
-    if doubled:
-        problems.append(f"{len(doubled)} records were read twice, the first is {doubled[0]!r}")
+    if duplicated:
+        problems.append(
+            f"{len(duplicated)} records were read twice, the first is {duplicated[0]!r}"
+        )
     return tuple(problems)
 
 
@@ -50,7 +54,7 @@ def acknowledged_exactly_once(
 ) -> Verdict:
     """Check that every acknowledged value was read, and no value was read more than once."""
     wanted = list(acknowledged)
-    return Verdict(len(wanted), loss_and_doubling(*lost_and_doubled(wanted, read)))
+    return Verdict(len(wanted), describe_lost_and_duplicated(*lost_and_duplicated(wanted, read)))
 
 
 def replicas_identical(cluster: EmulatedCluster, topics: Iterable[str]) -> Verdict:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 from ..protocol.data import ACKS_ALL
 from ..protocol.errors import FakeKafkaError, UsageError
 from . import arguments
-from .restart import is_restored, topics_are_back
+from .restart import has_topic_leaders, is_restored
 
 if TYPE_CHECKING:
     from ..actors.broker.process import BrokerProcess
@@ -205,24 +205,24 @@ class EmulatedCluster(abc.ABC):
 
     def _has_started(self, starts: Iterable[Pending[None]]) -> bool:
         """Return whether the cluster serves; raise the error that kept a broker from starting."""
-        have_ended = True
+        all_started = True
         for broker_running in starts:
             if broker_running.done:
                 broker_running.result()
             else:
-                have_ended = False
-        if not have_ended:
+                all_started = False
+        if not all_started:
             return False
         running = self.running
-        return running.is_settled and (not is_restored(running) or topics_are_back(running))
+        return running.is_settled and (not is_restored(running) or has_topic_leaders(running))
 
     def create_initial_topics(self) -> None:
         """Create the topics of the argument ``topics`` that do not exist yet."""
         if not self._plan.topics:
             return
-        there = self.topics()
+        existing = self.topics()
         for name, shape in self._plan.topics.items():
-            if name not in there:  # a data directory may have it
+            if name not in existing:  # a data directory may have it
                 self.create_shaped_topic(name, shape)
 
     def create_shaped_topic(self, name: str, shape: Any) -> None:
@@ -473,7 +473,7 @@ class EmulatedCluster(abc.ABC):
         effect = read_effect(error, answer, delay_ms, disconnect, topic)
         if times is not None:
             arguments.integer("times", times, 1)
-        which = read_filter(
+        request_filter = read_filter(
             running,
             api,
             effect,
@@ -488,7 +488,7 @@ class EmulatedCluster(abc.ABC):
 
         def install() -> Injection:
             guard = running.require_own_process
-            return Injection(number, running.runtime, which, effect, times, guard)
+            return Injection(number, running.runtime, request_filter, effect, times, guard)
 
         return running.in_process(None, install)
 

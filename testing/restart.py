@@ -14,7 +14,7 @@ def is_restored(running: RunningCluster) -> bool:
     return any(zookeeper.is_restored for zookeeper in running.zookeepers.values())
 
 
-def topics_are_back(running: RunningCluster) -> bool:
+def has_topic_leaders(running: RunningCluster) -> bool:
     """Return whether every partition that can have a leader has one, and all brokers know it."""
     from .handles.zookeeper import ZooKeeperHandle  # here, as most clusters start without data
 

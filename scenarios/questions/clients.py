@@ -271,8 +271,8 @@ def _measure(
         before = simulation.partition("orders", 0)
         start_ms = simulation.now_ms
         act(simulation)
-        quiet = [stream.acked_since(start_ms + 1000) for stream in streams.values()]
-        simulation.run_until(lambda: all(acked() for acked in quiet), 120_000)
+        has_resumed = [stream.acked_since(start_ms + 1000) for stream in streams.values()]
+        simulation.run_until(lambda: all(acked() for acked in has_resumed), 120_000)
         simulation.run_for(1000)
         after = simulation.partition("orders", 0)
         gaps = [stream.longest_gap_ms(start_ms) for stream in streams.values()]

@@ -21,7 +21,7 @@ from .probe import (
 _SETTINGS: tuple[tuple[str, bool | None], ...] = (("off", False), ("on", True), ("default", None))
 
 
-def _unclean(allowed: bool | None) -> dict[str, Any]:
+def _unclean_election_config(allowed: bool | None) -> dict[str, Any]:
     if allowed is None:
         return {}
     return {"unclean.leader.election.enable": str(allowed).lower()}
@@ -65,7 +65,7 @@ def outsider_after_all_offline(kafka_version: str) -> Finding:
 
 
 def _run_outsider(finding: Finding, kafka_version: str, name: str, allowed: bool | None) -> None:
-    with controller_log(), simulate(kafka_version, _unclean(allowed)) as simulation:
+    with controller_log(), simulate(kafka_version, _unclean_election_config(allowed)) as simulation:
         flag = setting(simulation, "unclean.leader.election.enable")
         if allowed is None:
             finding.facts["unclean_default"] = flag
@@ -140,7 +140,7 @@ def start_one_by_one(kafka_version: str) -> Finding:
 def _run_one_by_one(
     finding: Finding, kafka_version: str, died: str, name: str, allowed: bool | None
 ) -> dict[str, Any]:
-    with controller_log(), simulate(kafka_version, _unclean(allowed)) as simulation:
+    with controller_log(), simulate(kafka_version, _unclean_election_config(allowed)) as simulation:
         simulation.create_topic("orders", assignment={0: [2, 3, 4]})
         if died == "all at once":
             order = (2, 3, 4)

@@ -70,11 +70,11 @@ class AdminClient:
         deadline_ms = admin.now_ms() + _TIMEOUT_MS + _GRACE_MS
         while True:
             controller = self._running.active_controller()
-            left_ms = deadline_ms - admin.now_ms()
-            if controller is not None and left_ms > 0:
+            remaining_ms = deadline_ms - admin.now_ms()
+            if controller is not None and remaining_ms > 0:
                 name = broker_name(controller.broker_id)
                 try:
-                    response = await admin.ask(name, request, left_ms)
+                    response = await admin.ask(name, request, remaining_ms)
                     if _top_error(response) != ErrorCode.NOT_CONTROLLER:
                         return response
                 except Cancelled:
@@ -217,7 +217,7 @@ class AdminClient:
         wanted = None
         if partitions is not None:
             wanted = tuple(TopicPartition(*p) for p in arguments.partition_keys(partitions))
-        response = self._accepted(ElectLeadersRequest(kind, wanted))
+        response = self._request_accepted(ElectLeadersRequest(kind, wanted))
         return {partition: error for partition, error, _ in response.partitions}
 
     def reassign_partitions(self, targets: Mapping[tuple[str, int], Sequence[int] | None]) -> None:
@@ -225,15 +225,15 @@ class AdminClient:
             (TopicPartition(*key), None if ids is None else tuple(ids))
             for key, ids in MOVES.check("targets", targets).items()
         )
-        response = self._accepted(AlterPartitionReassignmentsRequest(wanted))
+        response = self._request_accepted(AlterPartitionReassignmentsRequest(wanted))
         for partition, error, message in response.partitions:
             if error != ErrorCode.NONE:
                 raise KafkaError(error, f"{partition}: {message or ''}")
 
     def reassignments(self) -> tuple[OngoingReassignment, ...]:
-        return tuple(self._accepted(ListPartitionReassignmentsRequest(None)).reassignments)
+        return tuple(self._request_accepted(ListPartitionReassignmentsRequest(None)).reassignments)
 
-    def _accepted(self, request: Any) -> Any:
+    def _request_accepted(self, request: Any) -> Any:
         """Return the controller's answer; ``KafkaError`` if it refuses the request as a whole."""
         response = self.request(request)
         if response.error != ErrorCode.NONE:
@@ -243,11 +243,11 @@ class AdminClient:
     def _wait_everywhere(self, condition: Callable[[Broker], object]) -> None:
         """Wait until a condition holds at every serving broker."""
 
-        def holds() -> bool:
+        def every_broker_is_updated() -> bool:
             brokers = self._running.living_brokers()
             return all(condition(broker) for broker in brokers if broker.state == "running")
 
-        self._running.wait_until(holds)
+        self._running.wait_until(every_broker_is_updated)
 
 
 def _check_topics(response: Any) -> None:

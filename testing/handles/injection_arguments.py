@@ -32,7 +32,7 @@ def read_filter(
     nth: int,
 ) -> RequestFilter:
     """Return the filter of the affected requests; ``UsageError`` for a wrong argument."""
-    wanted = _wanted(api, effect, topic, partition)
+    wanted = _affected_request(api, effect, topic, partition)
     if topic is not None:
         arguments.text("topic", topic)
     if partition is not None:
@@ -44,7 +44,7 @@ def read_filter(
     return RequestFilter(wanted, machine, topic, partition, client_id, nth)
 
 
-def _wanted(
+def _affected_request(
     api: str, effect: InjectionEffect, topic: str | None = None, partition: int | None = None
 ) -> type:
     """Return the affected message; ``UsageError`` if it does not support the effect."""
@@ -60,7 +60,7 @@ def _wanted(
     return wanted
 
 
-def written_injection(given: Mapping[str, Any]) -> dict[str, Any]:
+def injection_arguments(given: Mapping[str, Any]) -> dict[str, Any]:
     """Return arguments of ``inject`` from the arguments that a file or an HTTP request has.
 
     There, errors of single partitions are called ``errors``, and an ``answer`` is an object.
@@ -78,7 +78,7 @@ def written_injection(given: Mapping[str, Any]) -> dict[str, Any]:
 
 def check_injection(given: Mapping[str, Any]) -> None:
     """Raise ``UsageError`` if written arguments of ``inject`` exclude each other."""
-    written = written_injection(given)
+    written = injection_arguments(given)
     effect = read_effect(
         written.get("error"),
         written.get("answer"),
@@ -86,7 +86,7 @@ def check_injection(given: Mapping[str, Any]) -> None:
         written.get("disconnect", False),
         written.get("topic"),
     )
-    _wanted(written["api"], effect, written.get("topic"), written.get("partition"))
+    _affected_request(written["api"], effect, written.get("topic"), written.get("partition"))
 
 
 def fixed_answer(api: str, fields: Mapping[str, Any]) -> Answer:
@@ -102,8 +102,8 @@ def read_effect(
 ) -> InjectionEffect:
     """Return the effect: an error, errors by partition, an answer, a delay or a disconnect."""
     arguments.number("delay_ms", delay_ms, "milliseconds")
-    ways = {"error": error is not None, "answer": answer is not None, "disconnect": disconnect}
-    given = [name for name, is_given in ways.items() if is_given]
+    effects = {"error": error is not None, "answer": answer is not None, "disconnect": disconnect}
+    given = [name for name, is_given in effects.items() if is_given]
     if not given and not delay_ms:
         raise UsageError("inject needs an error, a delay_ms or disconnect=True, or an answer")
     if len(given) > 1:

@@ -14,7 +14,7 @@ from typing import Any
 
 from ...protocol.errors import ErrorCode, UsageError, did_you_mean
 
-_NAMES = {int: "a whole number", str: "a text", bool: "true or false", float: "a number"}
+_TYPE_NAMES = {int: "a whole number", str: "a text", bool: "true or false", float: "a number"}
 
 
 def read_message(kind: type, value: Any, where: str) -> Any:
@@ -48,7 +48,7 @@ def plain_value(value: Any) -> Any:
 @functools.cache
 def _fields_of(kind: type) -> dict[str, tuple[Any, bool]]:
     """Return the fields of a message: the name to its type and True if it is required."""
-    space = vars(sys.modules[kind.__module__])
+    namespace = vars(sys.modules[kind.__module__])
     if dataclasses.is_dataclass(kind):
         missing = dataclasses.MISSING
         given = [
@@ -58,13 +58,19 @@ def _fields_of(kind: type) -> dict[str, tuple[Any, bool]]:
         ]
     else:
         defaults = getattr(kind, "_field_defaults", {})
-        given = [(name, note, name not in defaults) for name, note in kind.__annotations__.items()]
-    return {name: (_resolved(note, space), is_required) for name, note, is_required in given}
+        given = [
+            (name, annotation, name not in defaults)
+            for name, annotation in kind.__annotations__.items()
+        ]
+    return {
+        name: (_resolved(annotation, namespace), is_required)
+        for name, annotation, is_required in given
+    }
 
 
-def _resolved(note: Any, space: dict[str, Any]) -> Any:
+def _resolved(annotation: Any, namespace: dict[str, Any]) -> Any:
     try:
-        return eval(note, space) if isinstance(note, str) else note
+        return eval(annotation, namespace) if isinstance(annotation, str) else annotation
     except NameError:  # a type that is imported only for type checkers
         return Any
 
@@ -126,8 +132,8 @@ def _read_plain(wanted: type, value: Any, where: str) -> Any:
         return _read_fields(wanted, value, where)
     accepted = (int, float) if wanted is float else wanted
     is_right = isinstance(value, accepted) and (wanted is bool or not isinstance(value, bool))
-    if wanted in _NAMES and not is_right:
-        raise UsageError(f"{where} must be {_NAMES[wanted]}, not {value!r}")
+    if wanted in _TYPE_NAMES and not is_right:
+        raise UsageError(f"{where} must be {_TYPE_NAMES[wanted]}, not {value!r}")
     return value
 
 

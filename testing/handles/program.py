@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from ..running import RunningCluster
 
 
-_LOOK_S = 0.01
+_POLL_INTERVAL_S = 0.01
 
 
 class ProgramHandle:
@@ -116,7 +116,7 @@ class ProgramHandle:
         program.is_awaited = True
         try:
             while program.is_running:
-                await asyncio.sleep(_LOOK_S)
+                await asyncio.sleep(_POLL_INTERVAL_S)
         finally:
             program.is_awaited = False
         return program.outcome()

@@ -100,10 +100,10 @@ class RecordClient:
             leader = self.leader_in_metadata(where)
             if leader is None and not self._may_exist(where):
                 raise self._partitions.no_such_partition(where)
-            left_ms = deadline_ms - admin.now_ms()
-            if leader is not None and left_ms > 0:
+            remaining_ms = deadline_ms - admin.now_ms()
+            if leader is not None and remaining_ms > 0:
                 try:
-                    response = await admin.ask(broker_name(leader), request, left_ms)
+                    response = await admin.ask(broker_name(leader), request, remaining_ms)
                     error = response.partitions[0].error
                     if error == ErrorCode.NONE:
                         return response.partitions[0]

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from ..running import RunningCluster
 
 _SESSION_TIMEOUT_MS = 6000
-_PATIENCE_MS = 10_000
+_TIMEOUT_MS = 10_000
 
 
 class ZooKeeperShell(SessionNode):
@@ -29,20 +29,20 @@ class ZooKeeperShell(SessionNode):
     async def carry_out(self, request: Request) -> ZkResponse:
         """Return the answer to a request; ``UsageError`` if no server answers in time."""
         client = self.zk_client
-        patience = self.call_later_ms(_PATIENCE_MS, client.close)
+        timeout_timer = self.call_later_ms(_TIMEOUT_MS, client.close)
         try:
             client.start()
             await client.wait_until_connected()
             answer = await client.handle_request(request)
-            patience.cancel()
+            timeout_timer.cancel()
             await client.close()
         except ZooKeeperError as error:
             raise UsageError(
-                f"no ZooKeeper server answered within {_PATIENCE_MS / 1000:g} s; a majority of "
+                f"no ZooKeeper server answered within {_TIMEOUT_MS / 1000:g} s; a majority of "
                 "the servers must run and reach each other"
             ) from error
         finally:
-            patience.cancel()
+            timeout_timer.cancel()
         return answer
 
 
@@ -61,7 +61,7 @@ def send(running: RunningCluster, request: Any) -> ZkResponse:
         return answer
 
     try:
-        return running.call(ask, 2 * _PATIENCE_MS)
+        return running.call(ask, 2 * _TIMEOUT_MS)
     finally:
         for shell in shells:
             running.in_process(admin, shell.halt)
