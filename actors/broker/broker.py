@@ -235,7 +235,7 @@ class Broker(Node):
         created again, and are loaded once more: the first loading was refused if their epochs were
         below the former ones.
         """
-        self.coordinators.forget_past()
+        self.coordinators.reset()
         self.coordinators.leadership_changed(self.replica_manager.led_partitions(), ())
         self.producer_ids.forget_block()
         self.start_task(self.producer_ids.start())

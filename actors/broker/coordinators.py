@@ -140,12 +140,12 @@ class Coordinators:
         if self._transactions is not None:
             self._transactions.metadata_changed()
 
-    def forget_past(self) -> None:
+    def reset(self) -> None:
         """Reset both coordinators to their state in a new cluster."""
         if self._groups is not None:
-            self._groups.forget_past()
+            self._groups.reset()
         if self._transactions is not None:
-            self._transactions.forget_past()
+            self._transactions.reset()
 
 
 class _BrokerRequests:

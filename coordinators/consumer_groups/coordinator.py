@@ -118,7 +118,7 @@ class ConsumerGroupCoordinator(GroupCoordinator):
         respond: Callable[[ConsumerGroupHeartbeatResponse], object],
     ) -> None:
         """Handle a heartbeat; respond once the changes that it causes are replicated."""
-        error = self.refusal(request.group_id, may_be_nameless=True)
+        error = self.group_status_error(request.group_id, allows_empty_group_id=True)
         if error is _NONE:
             self._heartbeats.heartbeat(request, client, respond)
         else:
@@ -127,14 +127,14 @@ class ConsumerGroupCoordinator(GroupCoordinator):
     def _find(self, group_id: str) -> ConsumerGroup | None:
         """Return the group if it is of the consumer protocol and coordinated here."""
         group = self.consumer_groups.get(group_id)
-        if group is None or self.refusal(group_id) is not _NONE:
+        if group is None or self.group_status_error(group_id) is not _NONE:
             return None
         return group
 
     def join(self, request: JoinGroupRequest, client: JoiningClient, reply: JoinReply) -> None:
         """Join a group; an empty group becomes a classic one when a new member joins."""
         group = self._find(request.group_id)
-        if group is not None and not group.is_empty and self.takes_session(request):
+        if group is not None and not group.is_empty and self.accepts_session_timeout(request):
             self._classic_members.join(group, request, client, reply)
             return
         if group is not None and group.is_empty and request.member_id == NO_MEMBER:
@@ -175,19 +175,19 @@ class ConsumerGroupCoordinator(GroupCoordinator):
         if group is None:
             return super()._group_to_commit(request, api_version)
         member_id, epoch = request.member_id, request.generation
-        return group, group.commit_refusal(member_id, epoch, api_version)
+        return group, group.offset_commit_error(member_id, epoch, api_version)
 
     def _unknown_group_error(self, api_version: int) -> ErrorCode:
         if api_version >= FIRST_COMMIT_VERSION:
             return ErrorCode.GROUP_ID_NOT_FOUND
         return super()._unknown_group_error(api_version)
 
-    def expect_commit_in_transaction(self, group_id: str) -> ErrorCode:
+    def validate_commit_in_transaction(self, group_id: str) -> ErrorCode:
         """Return why a transactional commit is refused, or NONE.
 
         Unlike the classic coordinator, this one creates the group only when it accepts an offset.
         """
-        return self.refusal(group_id)
+        return self.group_status_error(group_id)
 
     def _group_to_commit_in_transaction(
         self, commit: TransactionalCommit
@@ -195,14 +195,14 @@ class ConsumerGroupCoordinator(GroupCoordinator):
         group = self.consumer_groups.get(commit.group_id)
         if group is None:
             return super()._group_to_commit_in_transaction(commit)
-        return group, group.commit_refusal(commit.member_id, commit.generation, None)
+        return group, group.offset_commit_error(commit.member_id, commit.generation, None)
 
-    def _fetch_refusal(self, request: OffsetFetchRequest) -> ErrorCode:
-        error = super()._fetch_refusal(request)
+    def _offset_fetch_error(self, request: OffsetFetchRequest) -> ErrorCode:
+        error = super()._offset_fetch_error(request)
         group = self.consumer_groups.get(request.group_id)
         if error is not _NONE or group is None:
             return error
-        return group.fetch_refusal(request.member_id, request.member_epoch)
+        return group.offset_fetch_error(request.member_id, request.member_epoch)
 
     # -- administrators ------------------------------------------------------------------------
 
@@ -230,7 +230,7 @@ class ConsumerGroupCoordinator(GroupCoordinator):
         )
 
     def _describe_consumer_group(self, group_id: str) -> ConsumerGroupDescription:
-        error = self.refusal(group_id)
+        error = self.group_status_error(group_id)
         if error is not _NONE:
             return ConsumerGroupDescription(error, group_id)
         group = self.consumer_groups.get(group_id)

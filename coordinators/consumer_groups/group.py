@@ -158,17 +158,17 @@ class ConsumerGroup:
 
     # -- records -------------------------------------------------------------------------------
 
-    def appear(self, listener: StateListener | None) -> None:
+    def start_reporting(self, listener: StateListener | None) -> None:
         """Report the state of a group that was loaded or migrated, and its changes from now on."""
         self._listener = listener
-        self._tell((None, None, None), self._shown())
+        self._report_changes((None, None, None), self._reported_state())
 
-    def vanish(self) -> None:
+    def stop_reporting(self) -> None:
         """Report that the group is gone, as it moves to another coordinator or protocol."""
-        self._tell(self._shown(), (None, None, None))
+        self._report_changes(self._reported_state(), (None, None, None))
         self._listener = None
 
-    def _tell(self, before: tuple[object, ...], after: tuple[object, ...]) -> None:
+    def _report_changes(self, before: tuple[object, ...], after: tuple[object, ...]) -> None:
         """Report which of members, epoch and state differ."""
         if self._listener is not None:
             for name, old, new in zip(("members", "epoch", "state"), before, after, strict=True):
@@ -177,13 +177,13 @@ class ConsumerGroup:
 
     def apply(self, records: Iterable[GroupRecord]) -> None:
         """Apply records that were written to the log or loaded from it."""
-        before = None if self._listener is None else self._shown()
+        before = None if self._listener is None else self._reported_state()
         for record in records:
             self._apply(record)
         if before is not None:
-            self._tell(before, self._shown())
+            self._report_changes(before, self._reported_state())
 
-    def _shown(self) -> tuple[object, ...]:
+    def _reported_state(self) -> tuple[object, ...]:
         return tuple(self.members), self.epoch, self.state_name
 
     def end(self) -> None:
@@ -263,7 +263,7 @@ class ConsumerGroup:
 
     # -- offsets -------------------------------------------------------------------------------
 
-    def commit_refusal(self, member_id: str, epoch: int, api_version: int | None) -> ErrorCode:
+    def offset_commit_error(self, member_id: str, epoch: int, api_version: int | None) -> ErrorCode:
         """Return why a commit is refused, or NONE (``ConsumerGroup.validateOffsetCommit``).
 
         ``api_version`` is None for a transactional commit.
@@ -281,7 +281,7 @@ class ConsumerGroup:
             return ErrorCode.ILLEGAL_GENERATION
         return error
 
-    def fetch_refusal(self, member_id: str | None, epoch: int) -> ErrorCode:
+    def offset_fetch_error(self, member_id: str | None, epoch: int) -> ErrorCode:
         """Return why an offset fetch is refused, or NONE (``ConsumerGroup.validateOffsetFetch``).
 
         A request without member id and epoch is not refused.

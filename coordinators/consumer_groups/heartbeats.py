@@ -164,7 +164,7 @@ class ConsumerGroupHeartbeats:
                     ErrorCode.GROUP_ID_NOT_FOUND, f"Consumer group {group_id} not found."
                 )
             return ConsumerGroup(group_id, self._store.host.state_listener), ()
-        converted = self._migration.upgraded(classic) if joins else None
+        converted = self._migration.upgrade(classic) if joins else None
         if converted is None:
             raise KafkaError(
                 ErrorCode.GROUP_ID_NOT_FOUND, f"Group {group_id} is not a consumer group."

@@ -34,7 +34,7 @@ class Migration:
 
     # -- upgrade -------------------------------------------------------------------------------
 
-    def upgraded(self, classic: Group) -> tuple[ConsumerGroup, Pairs] | None:
+    def upgrade(self, classic: Group) -> tuple[ConsumerGroup, Pairs] | None:
         """Convert a classic group; return the new group and the records of the conversion.
 
         Return None if the policy does not allow it. Raises ``KafkaError`` if the metadata of a
@@ -47,7 +47,7 @@ class Migration:
         if not self._may_upgrade(classic):
             return None
         try:
-            records = self._records_of(classic)
+            records = self._conversion_records(classic)
         except ClientError:
             raise KafkaError(
                 ErrorCode.GROUP_ID_NOT_FOUND,
@@ -55,7 +55,7 @@ class Migration:
                 "the embedded consumer protocol is malformed.",
             ) from None
         group.apply(records)
-        classic.send_away()
+        classic.request_rejoin()
         self._store.carry_out(classic)
         return group, [*end, *map(group_records.encode, records)]
 
@@ -66,9 +66,9 @@ class Migration:
             and len(classic.members) <= self._config["group.consumer.max.size"]
         )
 
-    def _records_of(self, classic: Group) -> list[GroupRecord]:
+    def _conversion_records(self, classic: Group) -> list[GroupRecord]:
         group_id, epoch = classic.group_id, classic.generation
-        members = [self._of_classic(member, classic) for member in classic.members.values()]
+        members = [self._to_consumer_member(member, classic) for member in classic.members.values()]
         records = [group_records.member_metadata(group_id, member) for member in members]
         records.append(group_records.group_epoch(group_id, epoch))
         records += [group_records.target(group_id, m.member_id, m.assigned) for m in members]
@@ -76,7 +76,7 @@ class Migration:
         records += [group_records.current(group_id, member) for member in members]
         return records
 
-    def _of_classic(self, member: Member, classic: Group) -> ConsumerMember:
+    def _to_consumer_member(self, member: Member, classic: Group) -> ConsumerMember:
         protocol = classic.protocol or member.protocols[0][0]
         subscription = decode_subscription(member.metadata(protocol))
         assigned: TopicIdPartitions = {}
@@ -114,7 +114,7 @@ class Migration:
     def downgrade(self, group: ConsumerGroup, leaving: ConsumerMember, done: Done) -> None:
         """Convert the group to a classic one, which rebalances at once."""
         try:
-            classic = self._classic_of(group, leaving)
+            classic = self._to_classic_group(group, leaving)
         except ClientError as error:
             raise KafkaError(
                 ErrorCode.GROUP_ID_NOT_FOUND,
@@ -127,24 +127,24 @@ class Migration:
         pairs.append((encode_group_key(GroupKey(group.group_id)), value))
 
         def appended() -> None:
-            self._store.keep_classic_group(classic)
+            self._store.put_classic_group(classic)
             classic.downgraded()
             self._store.carry_out(classic)
 
         self._store.append(group, pairs, appended, done)
 
-    def _classic_of(self, group: ConsumerGroup, leaving: ConsumerMember) -> Group:
+    def _to_classic_group(self, group: ConsumerGroup, leaving: ConsumerMember) -> Group:
         classic = Group(group.group_id, self._store.environment, GroupState.STABLE)
         classic.generation = group.epoch
         classic.offsets = group.offsets
         for member in group.members.values():
             if member.member_id != leaving.member_id and member.classic is not None:
-                classic.put(_classic_member(member, member.classic), CONSUMER_PROTOCOL_TYPE)
-        classic.settle()
-        for stays in classic.members.values():
-            version = version_of(stays.metadata(classic.protocol or ""))
-            target = group.target.get(stays.member_id, {})
-            stays.assignment = encode_assignment(self._topics.named(target), version)
+                classic.add_member(_classic_member(member, member.classic), CONSUMER_PROTOCOL_TYPE)
+        classic.complete_migration()
+        for remaining in classic.members.values():
+            version = version_of(remaining.metadata(classic.protocol or ""))
+            target = group.target.get(remaining.member_id, {})
+            remaining.assignment = encode_assignment(self._topics.named(target), version)
         return classic
 
     # -- without members -----------------------------------------------------------------------
@@ -160,7 +160,7 @@ class Migration:
         classic.offsets = group.offsets
         pairs = [*map(group_records.encode, tombstones)]
         self._store.append(
-            group, pairs, lambda: self._store.keep_classic_group(classic), lambda _error: None
+            group, pairs, lambda: self._store.put_classic_group(classic), lambda _error: None
         )
 
 

@@ -45,12 +45,12 @@ class LoadedConsumerGroups(LoadedPartition):
         super().__init__(environment, retention_ms)
         self._records: dict[str, list[GroupRecord]] = {}
 
-    def take_record(
+    def apply_record(
         self, key_data: bytes, data: bytes | None, batch_offset: int, target: Commits
     ) -> None:
         found = group_records.decode(key_data, data)
         if found is None:
-            super().take_record(key_data, data, batch_offset, target)
+            super().apply_record(key_data, data, batch_offset, target)
         elif found.kind is RecordKind.GROUP_EPOCH and found.value is None:
             self._records.pop(found.group_id, None)
         else:
@@ -99,21 +99,21 @@ class ConsumerGroupStore(GroupStore):
         """Return an empty state into which a partition is loaded."""
         return LoadedConsumerGroups(self.environment, self._retention_of_offsets_ms)
 
-    def keep_loaded(self, group: AnyGroup) -> None:
+    def add_loaded_group(self, group: AnyGroup) -> None:
         """Start to coordinate a group that was loaded."""
         if isinstance(group, ConsumerGroup):
-            group.appear(self.host.state_listener)
+            group.start_reporting(self.host.state_listener)
             self.consumer_groups[group.group_id] = group
             self.on_loaded(group)
         else:
-            super().keep_loaded(group)
+            super().add_loaded_group(group)
 
     def drop_groups(self, number: int | None) -> list[str]:
         """Forget the groups of a partition, or all groups for None; return their ids."""
         gone = super().drop_groups(number)
         for group_id, group in list(self.consumer_groups.items()):
             if number is None or self.log.partition_for(group_id) == number:
-                group.vanish()
+                group.stop_reporting()
                 group.end()
                 del self.consumer_groups[group_id]
                 gone.append(group_id)
@@ -124,22 +124,22 @@ class ConsumerGroupStore(GroupStore):
         super().forget(group_id)
         self.consumer_groups.pop(group_id, None)
 
-    def keep_consumer_group(self, group: ConsumerGroup) -> None:
+    def put_consumer_group(self, group: ConsumerGroup) -> None:
         """Keep a group of the consumer protocol, in place of a classic group with its id."""
         classic = self.groups.pop(group.group_id, None)
         if classic is not None:
             classic.unloaded()
             self.carry_out(classic)
-            group.appear(self.host.state_listener)
+            group.start_reporting(self.host.state_listener)
         self.consumer_groups[group.group_id] = group
 
-    def keep_classic_group(self, group: Group) -> None:
+    def put_classic_group(self, group: Group) -> None:
         """Keep a classic group, in place of a group of the consumer protocol with its id."""
         old = self.consumer_groups.pop(group.group_id, None)
         if old is not None:
-            old.vanish()
+            old.stop_reporting()
             old.end()
-        group.appear()
+        group.note_initial_state()
         self.carry_out(group)
         self.groups[group.group_id] = group
 
@@ -155,7 +155,7 @@ class ConsumerGroupStore(GroupStore):
         """
 
         def appended() -> None:
-            self.keep_consumer_group(group)
+            self.put_consumer_group(group)
             group.apply(records)
             for record in records:
                 if record.kind is RecordKind.MEMBER and record.value is None:

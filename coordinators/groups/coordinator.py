@@ -79,9 +79,9 @@ class GroupCoordinator:
         """Load ``leaders`` and unload ``followers``, if they are of the internal topic."""
         self._store.leadership_changed(leaders, followers)
 
-    def forget_past(self) -> None:
-        """Drop all groups, as if the internal topic were new; see ``GroupStore.forget_past``."""
-        self._store.forget_past()
+    def reset(self) -> None:
+        """Drop all groups, as if the internal topic were new; see ``GroupStore.reset``."""
+        self._store.reset()
 
     @property
     def is_loading(self) -> bool:
@@ -109,13 +109,13 @@ class GroupCoordinator:
         """Return the group, of either protocol, if it is coordinated here; read-only."""
         return self._store.find(group_id)
 
-    def refusal(
+    def group_status_error(
         self,
         group_id: str,
         *,
-        may_be_nameless: bool = False,
-        must_be_named: bool = False,
-        told_of_loading: bool = True,
+        allows_empty_group_id: bool = False,
+        requires_group_id: bool = False,
+        reports_loading: bool = True,
     ) -> ErrorCode:
         """Return why requests for the group are refused, or NONE
         (``GroupCoordinator.validateGroupStatus``).
@@ -126,8 +126,8 @@ class GroupCoordinator:
         """
         if (
             not group_id
-            and not may_be_nameless
-            and (must_be_named or self._behaviour.empty_group_ids_refused)
+            and not allows_empty_group_id
+            and (requires_group_id or self._behaviour.empty_group_ids_refused)
         ):
             return ErrorCode.INVALID_GROUP_ID
         number = self.partition_for(group_id)
@@ -138,7 +138,7 @@ class GroupCoordinator:
             return _NONE if is_owned else ErrorCode.NOT_COORDINATOR
         if not is_owned:
             return ErrorCode.NOT_COORDINATOR
-        if told_of_loading and is_loading:
+        if reports_loading and is_loading:
             return ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
         return _NONE
 
@@ -149,8 +149,8 @@ class GroupCoordinator:
         if not self._behaviour.protocols_counted_as_named:
             request = _with_each_protocol_once(request)
         group = None
-        error = self.refusal(request.group_id, must_be_named=True)
-        if error is _NONE and not self.takes_session(request):
+        error = self.group_status_error(request.group_id, requires_group_id=True)
+        if error is _NONE and not self.accepts_session_timeout(request):
             error = ErrorCode.INVALID_SESSION_TIMEOUT
         if error is _NONE:
             if request.member_id == NO_MEMBER:
@@ -163,7 +163,7 @@ class GroupCoordinator:
         group.join(request, client, reply)
         self._store.carry_out(group)
 
-    def takes_session(self, request: JoinGroupRequest) -> bool:
+    def accepts_session_timeout(self, request: JoinGroupRequest) -> bool:
         """Return whether the session timeout is within the configured limits."""
         shortest: int = self._config["group.min.session.timeout.ms"]
         longest: int = self._config["group.max.session.timeout.ms"]
@@ -171,7 +171,7 @@ class GroupCoordinator:
 
     def sync(self, request: SyncGroupRequest, reply: SyncReply) -> None:
         """Reply with the member's assignment, once the leader's request has brought it."""
-        error = self.refusal(request.group_id, told_of_loading=False)
+        error = self.group_status_error(request.group_id, reports_loading=False)
         if error is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS:
             # The rebalance is lost, and older clients do not expect the error of loading here.
             error = ErrorCode.REBALANCE_IN_PROGRESS
@@ -184,7 +184,7 @@ class GroupCoordinator:
 
     def heartbeat(self, request: HeartbeatRequest) -> ErrorCode:
         """Record a heartbeat; return REBALANCE_IN_PROGRESS if the member must rejoin."""
-        error = self.refusal(request.group_id)
+        error = self.group_status_error(request.group_id)
         if error is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS:
             return _NONE
         if error is not _NONE:
@@ -200,7 +200,7 @@ class GroupCoordinator:
         self, request: LeaveGroupRequest, respond: Callable[[LeaveGroupResponse], object]
     ) -> None:
         """Remove members that leave, or static members that an administrator removes."""
-        error = self.refusal(request.group_id)
+        error = self.group_status_error(request.group_id)
         group = self.groups.get(request.group_id)
         if error is _NONE and group is not None and group.is_dead:
             error = group.dead_error
@@ -231,7 +231,7 @@ class GroupCoordinator:
     ) -> None:
         """Store offsets; respond once they are replicated."""
         partitions = request.partitions
-        values = self._values_of_known(partitions, request.retention_time_ms)
+        values = self._offset_values(partitions, request.retention_time_ms)
 
         def answer(errors: Mapping[TopicPartition, ErrorCode]) -> None:
             unknown = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
@@ -242,7 +242,7 @@ class GroupCoordinator:
             answer({})
             return
         group: AnyGroup | None = None
-        error = self.refusal(request.group_id, may_be_nameless=True)
+        error = self.group_status_error(request.group_id, allows_empty_group_id=True)
         if error is _NONE:
             group, error = self._group_to_commit(request, api_version)
         if group is None or error is not _NONE:
@@ -267,7 +267,7 @@ class GroupCoordinator:
         """Return the error for a commit with a generation to a group that does not exist."""
         return ErrorCode.ILLEGAL_GENERATION
 
-    def _values_of_known(
+    def _offset_values(
         self, partitions: tuple[OffsetCommitPartition, ...], retention_time_ms: int = -1
     ) -> dict[TopicPartition, OffsetValue]:
         """Return the values to be stored for the partitions that exist."""
@@ -297,13 +297,13 @@ class GroupCoordinator:
         committed_ms = partition.commit_timestamp_ms
         return (wall_ms if committed_ms < 0 else committed_ms) + retention_time_ms
 
-    def expect_commit_in_transaction(self, group_id: str) -> ErrorCode:
+    def validate_commit_in_transaction(self, group_id: str) -> ErrorCode:
         """Return why a transactional commit is refused, or NONE, before its verification.
 
         This creates the group, even if the commit then fails (KIP-890,
         ``GroupCoordinator.handleTxnCommitOffsets``).
         """
-        error = self.refusal(group_id)
+        error = self.group_status_error(group_id)
         if error is _NONE:
             self._store.get_or_create(group_id)
         return error
@@ -317,7 +317,7 @@ class GroupCoordinator:
         UNKNOWN_TOPIC_OR_PARTITION.
         """
         partitions = commit.partitions
-        values = self._values_of_known(partitions)
+        values = self._offset_values(partitions)
 
         def answer(errors: Mapping[TopicPartition, ErrorCode]) -> None:
             unknown = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
@@ -327,7 +327,7 @@ class GroupCoordinator:
         if not values:
             answer({})
             return
-        error = self.refusal(commit.group_id)
+        error = self.group_status_error(commit.group_id)
         if error is not _NONE:
             answer(dict.fromkeys(values, error))
             return
@@ -353,7 +353,7 @@ class GroupCoordinator:
 
     def fetch_offsets(self, request: OffsetFetchRequest) -> OffsetFetchResponse:
         """Return committed offsets; -1, without an error, for partitions that have none."""
-        error = self._fetch_refusal(request)
+        error = self._offset_fetch_error(request)
         if error is not _NONE:
             return OffsetFetchResponse(error, ())
         group = self._store.find(request.group_id)
@@ -370,8 +370,8 @@ class GroupCoordinator:
             _NONE, tuple(group.offsets.fetch(partition, is_stable) for partition in partitions)
         )
 
-    def _fetch_refusal(self, request: OffsetFetchRequest) -> ErrorCode:
-        return self.refusal(request.group_id, may_be_nameless=True)
+    def _offset_fetch_error(self, request: OffsetFetchRequest) -> ErrorCode:
+        return self.group_status_error(request.group_id, allows_empty_group_id=True)
 
     # -- administrators ------------------------------------------------------------------------
 
@@ -387,7 +387,7 @@ class GroupCoordinator:
         return DescribeGroupsResponse(tuple(self._describe(name) for name in request.group_ids))
 
     def _describe(self, group_id: str) -> DescribedGroup:
-        error = self.refusal(group_id, may_be_nameless=True)
+        error = self.group_status_error(group_id, allows_empty_group_id=True)
         if error is not _NONE:
             return DescribedGroup(error, group_id)
         group = self.groups.get(group_id)
@@ -423,9 +423,9 @@ class GroupCoordinator:
         """Delete groups without members, with their offsets (KIP-229)."""
         errors: dict[str, ErrorCode] = {}
         eligible: list[AnyGroup] = []
-        may_be_nameless = self._behaviour.loading_told_before_ownership
+        allows_empty_group_id = self._behaviour.loading_told_before_ownership
         for group_id in dict.fromkeys(request.group_ids):
-            error, group = self._find_living(group_id, may_be_nameless)
+            error, group = self._find_live_group(group_id, allows_empty_group_id)
             if group is not None:
                 if group.is_empty:
                     self._store.end(group)
@@ -436,17 +436,19 @@ class GroupCoordinator:
         self._store.clean_up(eligible, lambda g: g.offsets.remove(tuple(g.offsets.committed)))
         return DeleteGroupsResponse(tuple(errors.items()))
 
-    def _find_living(
-        self, group_id: str, may_be_nameless: bool
+    def _find_live_group(
+        self, group_id: str, allows_empty_group_id: bool
     ) -> tuple[ErrorCode, AnyGroup | None]:
         """Return a group that is not dead, or the error if there is none."""
-        error = self.refusal(group_id, may_be_nameless=may_be_nameless, must_be_named=True)
+        error = self.group_status_error(
+            group_id, allows_empty_group_id=allows_empty_group_id, requires_group_id=True
+        )
         if error is not _NONE:
             return error, None
         group = self._store.find(group_id)
         if group is None or group.is_dead:
-            is_gone = self._store.is_gone(group_id)
-            return ErrorCode.GROUP_ID_NOT_FOUND if is_gone else ErrorCode.NOT_COORDINATOR, None
+            is_missing = self._store.is_missing(group_id)
+            return ErrorCode.GROUP_ID_NOT_FOUND if is_missing else ErrorCode.NOT_COORDINATOR, None
         return _NONE, group
 
     def delete_offsets(self, request: OffsetDeleteRequest) -> OffsetDeleteResponse:
@@ -458,7 +460,7 @@ class GroupCoordinator:
                 known.append(partition)
             else:
                 errors[partition] = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-        error, group = self._find_living(request.group_id, may_be_nameless=False)
+        error, group = self._find_live_group(request.group_id, allows_empty_group_id=False)
         if group is None:
             return OffsetDeleteResponse(error)
         if not group.is_empty:

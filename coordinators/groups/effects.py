@@ -45,7 +45,7 @@ class StoreGroup(NamedTuple):
 
 
 class SetTimer(NamedTuple):
-    """Start or restart a timeout; ``Group.time_is_up`` is called when it expires."""
+    """Start or restart a timeout; ``Group.expire_timeout`` is called when it expires."""
 
     limit: TimeLimit
     member_id: str

@@ -3,14 +3,14 @@ that run under a group's lock; docs/kafka/groups-and-transactions.md#groups).
 
 A group is a state machine without a log, timers or connections:
 
-- Each input is a method call: a request of a member, the expiry of a timeout (``time_is_up``), the
-  outcome of an append (``StoreGroup.then``), a change of coordinator. The method checks the input,
-  changes the group and adds the actions to take to ``effects``.
+- Each input is a method call: a request of a member, the expiry of a timeout (``expire_timeout``),
+  the outcome of an append (``StoreGroup.then``), a change of coordinator. The method checks the
+  input, changes the group and adds the actions to take to ``effects``.
 - The caller takes the effects and carries them out in order. Their outcomes return as further
   inputs.
 
 A reply that is still due is kept with its member, as ``awaiting_join`` or ``awaiting_sync``.
-``waiting_join`` is set only while a rebalance is being prepared. The timeout of SyncGroup runs only
+``delayed_join`` is set only while a rebalance is being prepared. The timeout of SyncGroup runs only
 from the end of that preparation to the next rebalance.
 """
 
@@ -115,7 +115,7 @@ class JoiningClient(NamedTuple):
     """True if the client, as the leader, may skip the assignment (KIP-814)."""
 
 
-class WaitingJoin(NamedTuple):
+class DelayedJoin(NamedTuple):
     """The wait for members to join a rebalance."""
 
     is_initial: bool
@@ -160,7 +160,7 @@ class Group:
         """True if a member joined during the delay of the initial rebalance."""
         self.subscribed_topics: frozenset[str] | None = None
         """Topics that the members of a consumer group subscribe to; None if unknown."""
-        self.waiting_join: WaitingJoin | None = None
+        self.delayed_join: DelayedJoin | None = None
         self.offsets: GroupOffsets = GroupOffsets()
         self.effects: list[Effect] = []
         """Effects that are not carried out yet."""
@@ -219,18 +219,18 @@ class Group:
     @property
     def dead_error(self) -> ErrorCode:
         """Error for requests to a dead group: clients look up the coordinator, or rejoin."""
-        is_told = self._behaviour.dead_group_is_unavailable
-        return ErrorCode.COORDINATOR_NOT_AVAILABLE if is_told else _UNKNOWN
+        is_unavailable = self._behaviour.dead_group_is_unavailable
+        return ErrorCode.COORDINATOR_NOT_AVAILABLE if is_unavailable else _UNKNOWN
 
     # -- JoinGroup -----------------------------------------------------------------------------
 
     def join(self, request: JoinGroupRequest, client: JoiningClient, reply: JoinReply) -> None:
         """Join the group; reply when the rebalance ends, or at once if none is needed."""
-        error = self._join_refusal(request)
+        error = self._join_error(request)
         if error is not _NONE:
             member_id = request.member_id
             if error is ErrorCode.GROUP_MAX_SIZE_REACHED:
-                self._remove(member_id)
+                self._remove_member(member_id)
                 member_id = NO_MEMBER
             self.effects.append(AnswerMember(reply, self._failed_join(member_id, error)))
             self._try_complete_join()
@@ -239,15 +239,15 @@ class Group:
         if request.member_id == NO_MEMBER:
             self._join_as_new(request, client, reply)
         elif request.member_id in self.pending_members:
-            self._add(request, client, request.member_id, reply)
+            self._add_member_and_rebalance(request, client, request.member_id, reply)
         else:
-            self._join_again(request, reply)
+            self._rejoin(request, reply)
         self._try_complete_join()
         if self.generation != generation:
-            self._fail_at_the_end(reply)
+            self._fail_unanswered_join(reply)
 
-    def _join_refusal(self, request: JoinGroupRequest) -> ErrorCode:
-        if not self._has_room(request.member_id):
+    def _join_error(self, request: JoinGroupRequest) -> ErrorCode:
+        if not self._accepts_joining_member(request.member_id):
             return ErrorCode.GROUP_MAX_SIZE_REACHED
         if self.state is GroupState.DEAD:
             return self.dead_error
@@ -259,7 +259,7 @@ class Group:
             is_supported = True
         return _NONE if is_supported else ErrorCode.INCONSISTENT_GROUP_PROTOCOL
 
-    def _has_room(self, member_id: str) -> bool:
+    def _accepts_joining_member(self, member_id: str) -> bool:
         """Return whether another member may join (KIP-389).
 
         While members are joining, only members that have already joined count, so that the last
@@ -275,7 +275,7 @@ class Group:
             return has_joined or self.awaiting_join_count < largest
         return member is not None or len(self.members) < largest
 
-    def _fail_at_the_end(self, reply: JoinReply) -> None:
+    def _fail_unanswered_join(self, reply: JoinReply) -> None:
         """Fail the request that completed a rebalance of members without a common protocol.
 
         Only its sender receives the failure; the other members keep waiting
@@ -303,9 +303,9 @@ class Group:
             response = self._failed_join(member_id, ErrorCode.MEMBER_ID_REQUIRED)
             self.effects.append(AnswerMember(reply, response))
         else:
-            self._add(request, client, member_id, reply)
+            self._add_member_and_rebalance(request, client, member_id, reply)
 
-    def _add(
+    def _add_member_and_rebalance(
         self, request: JoinGroupRequest, client: JoiningClient, member_id: str, reply: JoinReply
     ) -> None:
         """Add a new member, whose JoinGroup is answered when the rebalance ends."""
@@ -322,7 +322,7 @@ class Group:
         if self.state is GroupState.PREPARING_REBALANCE and self.generation == 0:
             self.new_member_added = True
         before = tuple(self.members)
-        self.put(member, request.protocol_type)
+        self.add_member(member, request.protocol_type)
         self.effects.append(NoteChange("members", before, tuple(self.members)))
         member.awaiting_join = reply
         self.awaiting_join_count += 1
@@ -331,9 +331,9 @@ class Group:
         reason = f"adding new member {member_id}"
         if member.group_instance_id is not None:
             reason += f" with group instance id {member.group_instance_id}"
-        self._maybe_prepare(reason + _told(request.reason))
+        self._maybe_prepare_rebalance(reason + _in_parentheses(request.reason))
 
-    def _join_again(self, request: JoinGroupRequest, reply: JoinReply) -> None:
+    def _rejoin(self, request: JoinGroupRequest, reply: JoinReply) -> None:
         """Handle the JoinGroup of a known member, which must rejoin or has new metadata."""
         member_id = request.member_id
         error = self.member_error(member_id, request.group_instance_id)
@@ -359,15 +359,15 @@ class Group:
         else:
             reason = f"metadata of member {member_id} changed"
         if not reason:
-            self.effects.append(AnswerMember(reply, self._current_generation(member_id)))
+            self.effects.append(AnswerMember(reply, self._join_response(member_id)))
             return
         self._update(member, request, reply)
-        self._maybe_prepare(reason + _told(request.reason))
+        self._maybe_prepare_rebalance(reason + _in_parentheses(request.reason))
 
     def _update(self, member: Member, request: JoinGroupRequest, reply: JoinReply) -> None:
         """Take over the protocols, timeouts and reply of a member that rejoins."""
-        self._count(member.protocols, -1)
-        self._count(request.protocols, 1)
+        self._count_protocols(member.protocols, -1)
+        self._count_protocols(request.protocols, 1)
         member.protocols = request.protocols
         self.awaiting_join_count += member.awaiting_join is None
         member.awaiting_join = reply
@@ -397,24 +397,24 @@ class Group:
         self._update(member, request, reply)
         if self.state is GroupState.COMPLETING_REBALANCE:
             # The leader assigns partitions to the old id, so the new one would get none.
-            self._prepare(f"static member {instance_id} is replaced")
+            self._prepare_rebalance(f"static member {instance_id} is replaced")
             return
         if self.state is not GroupState.STABLE:
             return
         if not self._common_protocols():
-            self._fail_at_the_end(reply)
+            self._fail_unanswered_join(reply)
             return
         if self._select_protocol() != self.protocol:
-            self._maybe_prepare(f"static member {instance_id} changes protocol")
+            self._maybe_prepare_rebalance(f"static member {instance_id} changes protocol")
             return
 
         def stored(error: ErrorCode) -> None:
             if error is _NONE:
-                self._answer_join(member, self._replaced(new_id, leader, client))
+                self._answer_join(member, self._static_replacement_response(new_id, leader, client))
                 return
             is_failed = member.awaiting_join is reply
-            self._count(member.protocols, -1)
-            self._count(old[0], 1)
+            self._count_protocols(member.protocols, -1)
+            self._count_protocols(old[0], 1)
             self.awaiting_join_count -= member.awaiting_join is not None
             member.awaiting_join = None
             member.protocols, member.session_timeout_ms, member.rebalance_timeout_ms = old
@@ -444,7 +444,7 @@ class Group:
         self._extend_session(member)
         return member
 
-    def _replaced(
+    def _static_replacement_response(
         self, member_id: str, old_leader: str, client: JoiningClient
     ) -> JoinGroupResponse:
         """Return the answer to a static member that was replaced in a stable group.
@@ -467,12 +467,12 @@ class Group:
 
     # -- start of a rebalance ------------------------------------------------------------------
 
-    def _maybe_prepare(self, reason: str) -> None:
+    def _maybe_prepare_rebalance(self, reason: str) -> None:
         """Start a rebalance if the state allows it."""
         if self.state in PREVIOUS_STATES[GroupState.PREPARING_REBALANCE]:
-            self._prepare(reason)
+            self._prepare_rebalance(reason)
 
-    def _prepare(self, reason: str) -> None:
+    def _prepare_rebalance(self, reason: str) -> None:
         """Start a rebalance, for which all members must rejoin."""
         if self.state is GroupState.COMPLETING_REBALANCE:
             self._fail_assignments(_REBALANCE)
@@ -480,41 +480,41 @@ class Group:
         timeout_ms = self._rebalance_timeout_ms
         delay_ms = self._config["group.initial.rebalance.delay.ms"]
         if self.state is GroupState.EMPTY and self._behaviour.initial_rebalance_delay:
-            waiting = WaitingJoin(True, delay_ms, max(timeout_ms - delay_ms, 0))
+            delayed = DelayedJoin(True, delay_ms, max(timeout_ms - delay_ms, 0))
         else:
-            waiting = WaitingJoin(False, timeout_ms, 0)
+            delayed = DelayedJoin(False, timeout_ms, 0)
         self.transition_to(GroupState.PREPARING_REBALANCE)
         self._write(
             "info", f"group {self.group_id} rebalances, generation {self.generation} ends: {reason}"
         )
-        self._wait_for_joins(waiting)
+        self._wait_for_joins(delayed)
 
-    def _wait_for_joins(self, waiting: WaitingJoin) -> None:
-        self.waiting_join = waiting
+    def _wait_for_joins(self, delayed: DelayedJoin) -> None:
+        self.delayed_join = delayed
         if not self._try_complete_join():
-            self.effects.append(SetTimer(TimeLimit.JOINING, "", waiting.delay_ms))
+            self.effects.append(SetTimer(TimeLimit.JOINING, "", delayed.delay_ms))
 
     def joining_ended(self, _member_id: str) -> None:
         """Handle the expiry of the time to join, or of the initial delay."""
-        waiting = self.waiting_join
-        if waiting is None:
+        delayed = self.delayed_join
+        if delayed is None:
             return
-        if waiting.is_initial and self.new_member_added and waiting.remaining_ms:
+        if delayed.is_initial and self.new_member_added and delayed.remaining_ms:
             self.new_member_added = False
-            delay_ms = min(self._config["group.initial.rebalance.delay.ms"], waiting.remaining_ms)
-            remaining_ms = max(waiting.remaining_ms - waiting.delay_ms, 0)
-            self._wait_for_joins(WaitingJoin(True, delay_ms, remaining_ms))
+            delay_ms = min(self._config["group.initial.rebalance.delay.ms"], delayed.remaining_ms)
+            remaining_ms = max(delayed.remaining_ms - delayed.delay_ms, 0)
+            self._wait_for_joins(DelayedJoin(True, delay_ms, remaining_ms))
             return
         missing = [m.client_id for m in self.members.values() if m.awaiting_join is None]
         if missing:
-            self.effects.append(NoteWait(missing, waiting.delay_ms))
+            self.effects.append(NoteWait(missing, delayed.delay_ms))
         self._complete_join()
 
     def _try_complete_join(self) -> bool:
         """Complete the join phase if all members have joined and the wait is not initial."""
-        waiting = self.waiting_join
+        delayed = self.delayed_join
         have_all_joined = len(self.members) == self.awaiting_join_count and not self.pending_members
-        if waiting is None or waiting.is_initial or not have_all_joined:
+        if delayed is None or delayed.is_initial or not have_all_joined:
             return False
         self._complete_join()
         return True
@@ -530,10 +530,10 @@ class Group:
                 self._write(
                     "info", f"member {member.member_id} of {self.group_id} did not join in time"
                 )
-                self._remove(member.member_id)
+                self._remove_member(member.member_id)
         if not self._elect_joined_leader() and self.members:
             # No member rejoined: static members stay until their sessions expire.
-            self._wait_for_joins(WaitingJoin(False, self._rebalance_timeout_ms, 0))
+            self._wait_for_joins(DelayedJoin(False, self._rebalance_timeout_ms, 0))
             return
         if not self._start_next_generation():
             # MemberMetadata.vote throws: the join phase has ended, but no member is answered.
@@ -549,7 +549,7 @@ class Group:
             f"in generation {self.generation}",
         )
         for member in self.members.values():
-            self._answer_join(member, self._current_generation(member.member_id))
+            self._answer_join(member, self._join_response(member.member_id))
             self._extend_session(member)
             member.is_new = False
             self.pending_sync[member.member_id] = None
@@ -598,7 +598,7 @@ class Group:
 
     def sync(self, request: SyncGroupRequest, reply: SyncReply) -> None:
         """Reply with the member's assignment, once the leader's request has brought it."""
-        error = self._sync_refusal(request)
+        error = self._sync_error(request)
         if error is not _NONE:
             self.effects.append(AnswerMember(reply, SyncGroupResponse(error)))
             return
@@ -607,14 +607,14 @@ class Group:
         if not self.pending_sync:
             self._stop_sync()
         if self.state is GroupState.STABLE:
-            self.effects.append(AnswerMember(reply, self._assignment(member)))
+            self.effects.append(AnswerMember(reply, self._sync_response(member)))
             self._extend_session(member)
             return
         member.awaiting_sync = reply
         if self.leader == member.member_id:
             self._store_assignments(dict(request.assignments), member.member_id)
 
-    def _sync_refusal(self, request: SyncGroupRequest) -> ErrorCode:
+    def _sync_error(self, request: SyncGroupRequest) -> ErrorCode:
         error = self.member_error(request.member_id, request.group_instance_id)
         if error is not _NONE:
             return error
@@ -638,7 +638,9 @@ class Group:
                 return
             if error is not _NONE:
                 self._fail_assignments(error)
-                self._maybe_prepare(f"error {error.name} when storing the assignment of {leader}")
+                self._maybe_prepare_rebalance(
+                    f"error {error.name} when storing the assignment of {leader}"
+                )
                 return
             for member in self.members.values():
                 member.assignment = complete[member.member_id]
@@ -656,13 +658,13 @@ class Group:
     def _answer_syncs(self, error: ErrorCode) -> None:
         invariant(
             self.state is GroupState.COMPLETING_REBALANCE,
-            f"assignments of {self.group_id} while it is {self.state.value}",
+            f"group {self.group_id} cannot propagate assignments in state {self.state.value}",
         )
         for member in self.members.values():
-            if self._answer_sync(member, self._assignment(member, error)):
+            if self._answer_sync(member, self._sync_response(member, error)):
                 self._extend_session(member)
 
-    def _assignment(self, member: Member, error: ErrorCode = _NONE) -> SyncGroupResponse:
+    def _sync_response(self, member: Member, error: ErrorCode = _NONE) -> SyncGroupResponse:
         """Return the SyncGroup response for a member."""
         if error is not _NONE:
             return SyncGroupResponse(error)
@@ -676,8 +678,8 @@ class Group:
         silent = [self.members[i].client_id for i in missing if i in self.members]
         self.effects.append(NoteWait(silent, self._rebalance_timeout_ms))
         for member_id in missing:
-            self._remove(member_id)
-        self._prepare(f"removing {', '.join(missing)} on pending sync expiration")
+            self._remove_member(member_id)
+        self._prepare_rebalance(f"removing {', '.join(missing)} on pending sync expiration")
 
     def _stop_sync(self) -> None:
         self.pending_sync.clear()
@@ -713,19 +715,20 @@ class Group:
             if error is not _NONE:
                 return error
         member = self.members[member_id or ""]
-        self._leave(
-            member, f"removing member {member.member_id} on LeaveGroup{_told(leaving.reason)}"
+        self._remove_member_and_rebalance(
+            member,
+            f"removing member {member.member_id} on LeaveGroup{_in_parentheses(leaving.reason)}",
         )
         return _NONE
 
-    def _leave(self, member: Member, reason: str) -> None:
+    def _remove_member_and_rebalance(self, member: Member, reason: str) -> None:
         """Remove a member that left or failed, and rebalance.
 
         An open JoinGroup is answered with UNKNOWN_MEMBER_ID, so that the client can join anew.
         """
         self._answer_join(member, JoinGroupResponse(_UNKNOWN))
-        self._remove(member.member_id)
-        self._maybe_prepare(reason)
+        self._remove_member(member.member_id)
+        self._maybe_prepare_rebalance(reason)
         self._try_complete_join()
 
     def commit(self, request: OffsetCommitRequest) -> ErrorCode:
@@ -777,10 +780,10 @@ class Group:
 
     # -- sessions ------------------------------------------------------------------------------
 
-    def time_is_up(self, limit: TimeLimit, member_id: str) -> None:
+    def expire_timeout(self, limit: TimeLimit, member_id: str) -> None:
         """Handle the expiry of a timeout that ``SetTimer`` started."""
         if self.state is not GroupState.DEAD:
-            TIME_LIMITS[limit](self, member_id)
+            TIMEOUT_HANDLERS[limit](self, member_id)
 
     def _extend_session(self, member: Member, timeout_ms: int | None = None) -> None:
         """Restart the session timeout of a member.
@@ -788,25 +791,27 @@ class Group:
         No heartbeat is due while the member waits for an answer, except that a new member may wait
         for its first generation for at most ``timeout_ms``.
         """
-        if self._is_excused(member):
+        if self._is_exempt_from_heartbeats(member):
             self.effects.append(CancelTimer(TimeLimit.SESSION, member.member_id))
             return
         if timeout_ms is None:
             timeout_ms = member.session_timeout_ms
         self.effects.append(SetTimer(TimeLimit.SESSION, member.member_id, timeout_ms))
 
-    def _is_excused(self, member: Member) -> bool:
+    def _is_exempt_from_heartbeats(self, member: Member) -> bool:
         must_end = member.is_new and self._behaviour.new_members_time_out
         return member.is_waiting and not must_end
 
     def session_ended(self, member_id: str) -> None:
         """Remove a member whose session has expired."""
         member = self.members.get(member_id)
-        if member is None or self._is_excused(member):
+        if member is None or self._is_exempt_from_heartbeats(member):
             return
         self._write("info", f"member {member_id} of group {self.group_id} has failed")
         self._note_silence(member.client_id, member_id, member.session_timeout_ms)
-        self._leave(member, f"removing member {member_id} on heartbeat expiration")
+        self._remove_member_and_rebalance(
+            member, f"removing member {member_id} on heartbeat expiration"
+        )
 
     def member_id_ended(self, member_id: str) -> None:
         """Drop a member id with which no member joined within the session timeout (KIP-394)."""
@@ -827,15 +832,15 @@ class Group:
 
     # -- loading, unloading and migration ------------------------------------------------------
 
-    def appear(self) -> None:
+    def note_initial_state(self) -> None:
         """Record the state of a group that was loaded or migrated from the other protocol."""
-        self._note_all(tuple(self.members), self.generation, self.state.value)
+        self._note_state(tuple(self.members), self.generation, self.state.value)
 
     def loaded(self) -> None:
         """Start the sessions of the members of a group that was loaded."""
-        self.appear()
+        self.note_initial_state()
         if len(self.members) > self._config["group.max.size"]:
-            self._prepare("the group was loaded and is over capacity")
+            self._prepare_rebalance("the group was loaded and is over capacity")
         for member in self.members.values():
             self._extend_session(member)
 
@@ -843,9 +848,9 @@ class Group:
         """Rebalance a group that was migrated from the other protocol and has appeared."""
         for member in self.members.values():
             self._extend_session(member)
-        self._prepare("the group is downgraded to the classic protocol")
+        self._prepare_rebalance("the group is downgraded to the classic protocol")
 
-    def send_away(self) -> None:
+    def request_rejoin(self) -> None:
         """Answer members that wait, so that they rejoin, as the group changes its protocol."""
         for member in self.members.values():
             self._answer_join(member, self._failed_join(member.member_id, _REBALANCE))
@@ -856,7 +861,7 @@ class Group:
 
         Members that wait are answered with NOT_COORDINATOR.
         """
-        self._note_all(None, None, None)
+        self._note_state(None, None, None)
         was_preparing = self.state is GroupState.PREPARING_REBALANCE
         self.state = GroupState.DEAD
         moved = ErrorCode.NOT_COORDINATOR
@@ -874,7 +879,7 @@ class Group:
         """Mark the group as dead before its removal."""
         self.transition_to(GroupState.DEAD)
 
-    def _note_all(self, members: object, generation: int | None, state: str | None) -> None:
+    def _note_state(self, members: object, generation: int | None, state: str | None) -> None:
         for name, value in (("members", members), ("generation", generation), ("state", state)):
             self.effects.append(NoteChange(name, None, value))
 
@@ -883,7 +888,7 @@ class Group:
         old = self.state
         invariant(
             old in PREVIOUS_STATES[state],
-            f"group {self.group_id} must not go from {old.value} to {state.value}",
+            f"group {self.group_id} cannot change from {old.value} to {state.value}",
         )
         self.state = state
         self.state_timestamp_ms = self._wall_ms()
@@ -891,7 +896,7 @@ class Group:
 
     # -- members -------------------------------------------------------------------------------
 
-    def put(self, member: Member, protocol_type: str) -> None:
+    def add_member(self, member: Member, protocol_type: str) -> None:
         """Add a member; the first one becomes the leader and determines the protocol type."""
         if member.group_instance_id is not None:
             self.static_members[member.group_instance_id] = member.member_id
@@ -900,9 +905,9 @@ class Group:
         if self.leader is None:
             self.leader = member.member_id
         self.members[member.member_id] = member
-        self._count(member.protocols, 1)
+        self._count_protocols(member.protocols, 1)
 
-    def _remove(self, member_id: str) -> None:
+    def _remove_member(self, member_id: str) -> None:
         """Remove a member or pending member id; if it led, the next member becomes the leader."""
         member = self.members.get(member_id)
         if member is not None:
@@ -910,7 +915,7 @@ class Group:
             del self.members[member_id]
             self.effects.append(NoteChange("members", before, tuple(self.members)))
             self.effects.append(CancelTimer(TimeLimit.SESSION, member_id))
-            self._count(member.protocols, -1)
+            self._count_protocols(member.protocols, -1)
             if member.awaiting_join is not None:
                 self.awaiting_join_count -= 1
             if member.group_instance_id is not None:
@@ -930,12 +935,12 @@ class Group:
         return max((m.rebalance_timeout_ms for m in self.members.values()), default=0)
 
     def _stop_joining(self) -> None:
-        self.waiting_join = None
+        self.delayed_join = None
         self.effects.append(CancelTimer(TimeLimit.JOINING))
 
     # -- protocols -----------------------------------------------------------------------------
 
-    def _count(self, protocols: Protocols, by: int) -> None:
+    def _count_protocols(self, protocols: Protocols, by: int) -> None:
         supported = self._supported
         for name, _ in protocols:
             supported[name] = supported.get(name, 0) + by
@@ -997,7 +1002,7 @@ class Group:
     def _failed_join(self, member_id: str, error: ErrorCode) -> JoinGroupResponse:
         return failed_join(member_id, error, self._behaviour)
 
-    def _current_generation(self, member_id: str) -> JoinGroupResponse:
+    def _join_response(self, member_id: str) -> JoinGroupResponse:
         """Return the JoinGroup response for a member of the current generation."""
         return JoinGroupResponse(
             _NONE,
@@ -1046,7 +1051,7 @@ class Group:
         )
 
     @classmethod
-    def of_value(cls, group_id: str, value: GroupValue, environment: GroupEnvironment) -> Group:
+    def from_value(cls, group_id: str, value: GroupValue, environment: GroupEnvironment) -> Group:
         """Restore a group from its record: stable, or empty if it has no members."""
         state = GroupState.STABLE if value.members else GroupState.EMPTY
         group = cls(group_id, environment, state)
@@ -1066,11 +1071,11 @@ class Group:
                 ((value.protocol or "", stored.subscription),),
                 stored.assignment,
             )
-            group.put(member, value.protocol_type)
+            group.add_member(member, value.protocol_type)
         group.subscribed_topics = group._find_subscribed_topics()
         return group
 
-    def settle(self) -> None:
+    def complete_migration(self) -> None:
         """Select the protocol of a migrated group, after all members have been added."""
         self.protocol = self._select_protocol()
         self.subscribed_topics = self._find_subscribed_topics()
@@ -1082,29 +1087,29 @@ class Group:
 
         Return their partitions.
         """
-        since_state = self.state_timestamp_ms
+        entered_ms = self.state_timestamp_ms
         kept: Iterable[str] = ()
         if self.protocol_type is not None:
             if self.state is GroupState.STABLE and self.is_consumer_group:
                 if self.subscribed_topics is None:
                     return []
-                kept, since_state = self.subscribed_topics, -1
+                kept, entered_ms = self.subscribed_topics, -1
             elif self.state is not GroupState.EMPTY:
                 return []
         else:
-            since_state = -1
+            entered_ms = -1
 
         def is_expired(partition: TopicPartition, value: OffsetValue) -> bool:
             if partition.topic in kept:
                 return False
             if value.expire_timestamp_ms >= 0:
                 return wall_ms >= value.expire_timestamp_ms
-            since_ms = value.commit_timestamp_ms if since_state < 0 else since_state
+            since_ms = value.commit_timestamp_ms if entered_ms < 0 else entered_ms
             return wall_ms - since_ms >= retention_ms
 
         return self.offsets.remove_expired(is_expired)
 
-    def remove_offsets_past_their_time(self, wall_ms: int) -> list[TopicPartition]:
+    def remove_offsets_past_own_expiry(self, wall_ms: int) -> list[TopicPartition]:
         """Remove offsets whose own expiry has passed, even while in use (before KIP-211).
 
         Return their partitions.
@@ -1114,7 +1119,7 @@ class Group:
         )
 
 
-TIME_LIMITS: dict[TimeLimit, Callable[[Group, str], None]] = {
+TIMEOUT_HANDLERS: dict[TimeLimit, Callable[[Group, str], None]] = {
     TimeLimit.SESSION: Group.session_ended,
     TimeLimit.MEMBER_ID: Group.member_id_ended,
     TimeLimit.JOINING: Group.joining_ended,
@@ -1133,7 +1138,7 @@ def _no_reply(_response: JoinGroupResponse) -> None:
     """Stand in for the reply to a JoinGroup that has been answered."""
 
 
-def _told(reason: str | None) -> str:
+def _in_parentheses(reason: str | None) -> str:
     """Return the reason that a client sent (KIP-800), in parentheses."""
     return f" ({reason})" if reason else ""
 

@@ -63,7 +63,7 @@ class LoadedPartition:
         self.pending: dict[int, Commits] = {}
         """Commits of transactions without a marker in the log yet, by producer id."""
 
-    def take(self, batch: RecordBatch) -> None:
+    def apply_batch(self, batch: RecordBatch) -> None:
         """Apply the next batch; records that cannot be decoded are skipped."""
         if batch.is_control:
             self._end_transaction(batch)
@@ -74,11 +74,11 @@ class LoadedPartition:
         for record in batch.records():
             try:
                 if record.key is not None:
-                    self.take_record(record.key, record.value, batch.base_offset, target)
+                    self.apply_record(record.key, record.value, batch.base_offset, target)
             except ClientError:
                 continue
 
-    def take_record(
+    def apply_record(
         self, key_data: bytes, data: bytes | None, batch_offset: int, target: Commits
     ) -> None:
         """Apply a record; raise ``ClientError`` if it cannot be decoded."""
@@ -112,7 +112,7 @@ class LoadedPartition:
     def groups_with_records(self) -> dict[str, AnyGroup]:
         """Return the groups that have a record of their own, in log order."""
         return {
-            group_id: Group.of_value(group_id, value, self._environment)
+            group_id: Group.from_value(group_id, value, self._environment)
             for group_id, value in self._values.items()
         }
 

@@ -42,15 +42,15 @@ class OffsetsLog:
             OFFSETS_TOPIC, group_id, self.replica_manager.metadata_cache, self.config
         )
 
-    def is_here(self, group_id: str) -> bool:
+    def is_log_hosted(self, group_id: str) -> bool:
         """Return whether the log of the group's partition is on this broker."""
-        return self._has_log(self._where(group_id))
+        return self._has_log(self._log_partition(group_id))
 
-    def _has_log(self, where: TopicPartition) -> bool:
-        partition = self.replica_manager.hosted.partition(where)
-        return partition is not None and partition.log is not None
+    def _has_log(self, partition: TopicPartition) -> bool:
+        hosted = self.replica_manager.hosted.partition(partition)
+        return hosted is not None and hosted.log is not None
 
-    def _where(self, group_id: str) -> TopicPartition:
+    def _log_partition(self, group_id: str) -> TopicPartition:
         return TopicPartition(OFFSETS_TOPIC, self.partition_for(group_id))
 
     def append(
@@ -69,8 +69,8 @@ class OffsetsLog:
         ``done`` is called with the outcome once the batch is replicated or has failed. ``guard`` is
         the guard with which a transaction was verified.
         """
-        where = self._where(group_id)
-        if not self._has_log(where):
+        partition = self._log_partition(group_id)
+        if not self._has_log(partition):
             return False
         wall_ms = self.host.wall_ms()
         data = build_batch(
@@ -83,7 +83,7 @@ class OffsetsLog:
         request = ProduceRequest(
             self.config["offsets.commit.required.acks"] if acks is None else acks,
             self.config["offsets.commit.timeout.ms"],
-            (ProducePartition(where, data),),
+            (ProducePartition(partition, data),),
         )
 
         def appended(response: ProduceResponse) -> None:
@@ -93,6 +93,6 @@ class OffsetsLog:
         if isinstance(guard, Unguarded):
             append(request, INTERNAL_CONTEXT, appended, origin=ORIGIN_COORDINATOR)
         else:
-            guards = {} if guard is None else {where: guard}
+            guards = {} if guard is None else {partition: guard}
             append(request, INTERNAL_CONTEXT, appended, origin=ORIGIN_COORDINATOR, guards=guards)
         return True

@@ -135,7 +135,7 @@ def decode_key(data: bytes) -> OffsetKey | GroupKey:
     if version == _GROUP_KEY_VERSION:
         return GroupKey(cursor.string())
     if version not in _OFFSET_KEY_VERSIONS:
-        raise ClientError(f"key version {version} of {OFFSETS_TOPIC} is unknown")
+        raise ClientError(f"unknown key version {version} in {OFFSETS_TOPIC}")
     return OffsetKey(cursor.string(), cursor.string(), cursor.number(">i"))
 
 
@@ -144,7 +144,7 @@ def decode_value(data: bytes) -> OffsetValue:
     cursor = Cursor(data)
     version = cursor.number(">h")
     if version not in (0, 1, 2, 3):
-        raise ClientError(f"value version {version} of {OFFSETS_TOPIC} is unknown")
+        raise ClientError(f"unknown value version {version} of an offset in {OFFSETS_TOPIC}")
     offset = cursor.number(">q")
     leader_epoch = cursor.number(">i") if version == 3 else -1
     metadata = cursor.string()
@@ -158,7 +158,7 @@ def decode_group_value(data: bytes) -> GroupValue:
     cursor = Cursor(data)
     version = cursor.number(">h")
     if not 0 <= version <= _GROUP_VALUE_VERSION_MAX:
-        raise ClientError(f"value version {version} of a group in {OFFSETS_TOPIC} is unknown")
+        raise ClientError(f"unknown value version {version} of a group in {OFFSETS_TOPIC}")
     protocol_type = cursor.string()
     generation = cursor.number(">i")
     protocol = cursor.nullable_string()
@@ -194,6 +194,7 @@ def subscribed_topics(metadata: bytes) -> tuple[str, ...]:
     Raises ``ClientError`` if the bytes are not a subscription.
     """
     cursor = Cursor(metadata)
-    if cursor.number(">h") < 0:
-        raise ClientError("a subscription of a negative version")
+    version = cursor.number(">h")
+    if version < 0:
+        raise ClientError(f"subscription has the negative version {version}")
     return tuple([cursor.string() for _ in range(cursor.number(">i"))])

@@ -32,7 +32,7 @@ from .effects import (
     StoreGroup,
     WriteLine,
 )
-from .group import TIME_LIMITS, Group, GroupEnvironment
+from .group import TIMEOUT_HANDLERS, Group, GroupEnvironment
 from .loading import AnyGroup, LoadedPartition
 from .offsets import CommitRecord
 from .offsets_log import ACKS_NONE, OffsetsLog
@@ -101,11 +101,11 @@ class GroupStore:
         self.loading: dict[int, None] = {}
         self._epochs: dict[int, int] = {}
         """Leader epoch of the last load or unload of each partition."""
-        self._open_groups: dict[int, dict[str, None]] = {}
+        self._open_groups_by_producer: dict[int, dict[str, None]] = {}
         """Groups with offsets in an open transaction, by producer id."""
         self._tasks: deque[tuple[Iterator[None], int | None]] = deque()
         self._started_ms = started_ms
-        self._expires = False
+        self._is_expiry_scheduled = False
 
     # -- lookup --------------------------------------------------------------------------------
 
@@ -124,7 +124,7 @@ class GroupStore:
         """Return the groups of both protocols."""
         return [*self.groups.values()]
 
-    def is_gone(self, group_id: str) -> bool:
+    def is_missing(self, group_id: str) -> bool:
         """Return whether the group would be coordinated here but does not exist."""
         group = self.find(group_id)
         is_dead = group is None or group.is_dead
@@ -140,9 +140,9 @@ class GroupStore:
         """
         effects, group.effects = group.effects, []
         for effect in effects:
-            self._do(group, effect, begun_by)
+            self._carry_out_effect(group, effect, begun_by)
 
-    def _do(self, group: Group, effect: Effect, begun_by: int | None) -> None:
+    def _carry_out_effect(self, group: Group, effect: Effect, begun_by: int | None) -> None:
         if isinstance(effect, SetTimer):
             self._set_timer(group, effect)
         elif isinstance(effect, CancelTimer):
@@ -176,14 +176,14 @@ class GroupStore:
         causes = self.host.causes
         begun_by = None if causes is None else causes.current()
 
-        def ring() -> None:
+        def on_expiry() -> None:
             group.timers.pop(key, None)
-            group.time_is_up(limit, member_id)
+            group.expire_timeout(limit, member_id)
             self.carry_out(group, begun_by)
 
         if causes is not None:
-            name_as(ring, TIME_LIMITS[limit])
-        group.timers[key] = self.host.call_later_ms(delay_ms, ring)
+            name_as(on_expiry, TIMEOUT_HANDLERS[limit])
+        group.timers[key] = self.host.call_later_ms(delay_ms, on_expiry)
 
     def _store_group(self, group: Group, effect: StoreGroup) -> None:
         key = encode_group_key(GroupKey(group.group_id))
@@ -222,7 +222,7 @@ class GroupStore:
             if partition.topic == OFFSETS_TOPIC:
                 self._schedule(self._unload(partition.partition, None))
 
-    def forget_past(self) -> None:
+    def reset(self) -> None:
         """Drop all groups and all leader epochs of an internal topic that was deleted.
 
         Kafka keeps the epochs: after the topic is created again, it coordinates no groups of a
@@ -230,11 +230,11 @@ class GroupStore:
         """
         for number in (*self.owned, *self.loading):
             self._schedule(self._unload(number, None))
-        self._schedule(self._forget_groups())
+        self._schedule(self._reset_groups())
 
-    def _forget_groups(self) -> Iterator[None]:
+    def _reset_groups(self) -> Iterator[None]:
         self.drop_groups(None)
-        self._open_groups.clear()
+        self._open_groups_by_producer.clear()
         self._epochs.clear()
         yield from ()
 
@@ -299,10 +299,10 @@ class GroupStore:
             yield from _read(partition, log, loaded)
         for producer_id, commits in loaded.pending.items():
             for key in commits:
-                self._open_groups.setdefault(producer_id, {})[key.group_id] = None
+                self._open_groups_by_producer.setdefault(producer_id, {})[key.group_id] = None
         for group in loaded.groups():
             if self.find(group.group_id) is None:
-                self.keep_loaded(group)
+                self.add_loaded_group(group)
         self.loading.pop(number, None)
         self.owned[number] = None
         self._start_expiry()
@@ -313,7 +313,7 @@ class GroupStore:
         self.owned.pop(number, None)
         self.loading.pop(number, None)
         gone = set(self.drop_groups(number))
-        for producer_id, group_ids in list(self._open_groups.items()):
+        for producer_id, group_ids in list(self._open_groups_by_producer.items()):
             for group_id in [g for g in group_ids if g in gone]:
                 self._close_group(producer_id, group_id)
         yield from ()
@@ -322,7 +322,7 @@ class GroupStore:
         """Return an empty state into which a partition is loaded."""
         return LoadedPartition(self.environment, self._retention_of_offsets_ms)
 
-    def keep_loaded(self, group: AnyGroup) -> None:
+    def add_loaded_group(self, group: AnyGroup) -> None:
         """Start to coordinate a group that was loaded."""
         if isinstance(group, Group):
             self.groups[group.group_id] = group
@@ -340,7 +340,7 @@ class GroupStore:
     def _complete_transaction(
         self, producer_id: int, partitions: frozenset[int], is_commit: bool
     ) -> Iterator[None]:
-        for group_id in list(self._open_groups.get(producer_id, ())):
+        for group_id in list(self._open_groups_by_producer.get(producer_id, ())):
             group = self.find(group_id)
             if self.log.partition_for(group_id) not in partitions or group is None:
                 continue
@@ -350,11 +350,11 @@ class GroupStore:
         yield from ()
 
     def _close_group(self, producer_id: int, group_id: str) -> None:
-        groups = self._open_groups.get(producer_id)
+        groups = self._open_groups_by_producer.get(producer_id)
         if groups is not None:
             groups.pop(group_id, None)
             if not groups:
-                del self._open_groups[producer_id]
+                del self._open_groups_by_producer[producer_id]
 
     # -- writing -------------------------------------------------------------------------------
 
@@ -401,12 +401,12 @@ class GroupStore:
                     self._close_group(producer_id, group.group_id)
             answer(_COMMIT_ERRORS.get(error, error))
 
-        if not self.log.is_here(group.group_id):
+        if not self.log.is_log_hosted(group.group_id):
             answer(ErrorCode.NOT_COORDINATOR)
             return
         staged = values if self.behaviour.refused_offsets_stay_pending else accepted
         if in_transaction:
-            self._open_groups.setdefault(producer_id, {})[group.group_id] = None
+            self._open_groups_by_producer.setdefault(producer_id, {})[group.group_id] = None
             offsets.prepare_in_transaction(producer_id, staged)
         else:
             offsets.prepare(staged)
@@ -433,8 +433,8 @@ class GroupStore:
 
     def _start_expiry(self) -> None:
         """Start the periodic expiry, at multiples of its interval since the broker's start."""
-        if not self._expires:
-            self._expires = True
+        if not self._is_expiry_scheduled:
+            self._is_expiry_scheduled = True
             interval_ms = self.config["offsets.retention.check.interval.ms"]
             elapsed_ms = self.host.now_ms() - self._started_ms
             self.host.call_later_ms(interval_ms - elapsed_ms % interval_ms, self._expire)
@@ -445,7 +445,7 @@ class GroupStore:
             retention_ms = self._retention_ms
             self.clean_up(self.all(), lambda g: g.remove_expired_offsets(wall_ms, retention_ms))
         else:
-            self.clean_up(self.groups.values(), lambda g: g.remove_offsets_past_their_time(wall_ms))
+            self.clean_up(self.groups.values(), lambda g: g.remove_offsets_past_own_expiry(wall_ms))
         interval_ms = self.config["offsets.retention.check.interval.ms"]
         self.host.call_later_ms(interval_ms, self._expire)
 
@@ -465,7 +465,7 @@ class GroupStore:
             removed = remove(group)
             if group.is_empty and group.offsets.is_empty:
                 self.end(group)
-            if not self.log.is_here(group.group_id):
+            if not self.log.is_log_hosted(group.group_id):
                 continue
             pairs: list[tuple[bytes, bytes | None]] = [
                 (encode_key(OffsetKey(group.group_id, *partition)), None) for partition in removed
@@ -498,7 +498,7 @@ def _read(partition: Partition, log: Log, loaded: LoadedPartition) -> Iterator[N
         if not batches:
             return
         for batch in batches:
-            loaded.take(batch)
+            loaded.apply_batch(batch)
         offset = batches[-1].last_offset + 1
         yield
 

@@ -117,7 +117,7 @@ class TransactionCoordinator:
             if partition.topic == TRANSACTIONS_TOPIC:
                 self._resign(partition.partition)
 
-    def forget_past(self) -> None:
+    def reset(self) -> None:
         """Drop all transactional ids and unsent markers, as if the log had been deleted."""
         for number in self.states.numbers:
             self._resign(number)

@@ -58,7 +58,7 @@ def led_by_one() -> tuple[Group, str]:
     """Return a group whose only member has joined."""
     group = new_group()
     member_id = join(group, never)
-    group.time_is_up(TimeLimit.JOINING, "")
+    group.expire_timeout(TimeLimit.JOINING, "")
     taken(group)
     return group, member_id
 
@@ -79,7 +79,7 @@ def test_who_has_joined_is_answered_before_its_session_and_the_time_to_sync_begi
     group = new_group()
     member_id = join(group, never)
     taken(group)
-    group.time_is_up(TimeLimit.JOINING, "")
+    group.expire_timeout(TimeLimit.JOINING, "")
     stop, answer, *times = taken(group)
     assert stop == CancelTimer(TimeLimit.JOINING)
     assert isinstance(answer, AnswerMember)
@@ -124,7 +124,7 @@ def test_a_dead_group_wants_nothing_of_a_time_that_ends() -> None:
     cancelled = [e for e in taken(group) if isinstance(e, CancelTimer)]
     assert CancelTimer(TimeLimit.SESSION, member_id) in cancelled
     for limit in TimeLimit:
-        group.time_is_up(limit, member_id)
+        group.expire_timeout(limit, member_id)
     assert taken(group) == []
 
 
@@ -133,7 +133,7 @@ def test_a_static_member_takes_its_session_with_it_to_its_new_id() -> None:
     request = JoinGroupRequest("g", 10_000, 60_000, "", "i", "p", (("range", b""),))
     group.join(request, CLIENT, never)
     (old_id,) = group.members
-    group.time_is_up(TimeLimit.JOINING, "")
+    group.expire_timeout(TimeLimit.JOINING, "")
     sync(group, never, old_id, (old_id, b"all"))
     (store,) = [e for e in taken(group) if isinstance(e, StoreGroup)]
     store.then(NONE)

@@ -142,7 +142,7 @@ def test_a_subscription_of_any_version_begins_with_its_topics() -> None:
 @pytest.mark.parametrize(
     ("data", "message"),
     [
-        (b"\x00\x07", "key version 7 of __consumer_offsets is unknown"),
+        (b"\x00\x07", "unknown key version 7 in __consumer_offsets"),
         (b"\x00\x01\x00\x09g", "a string of 9 bytes does not fit"),
         (b"\x00\x01\xff\xffg", "a string of -1 bytes does not fit"),
         (b"", "ends too early"),
@@ -159,7 +159,7 @@ def test_a_broken_key_is_refused(data: bytes, message: str) -> None:
 @pytest.mark.parametrize(
     ("data", "message"),
     [
-        (b"\x00\x09", "value version 9 of __consumer_offsets is unknown"),
+        (b"\x00\x09", "unknown value version 9 of an offset in __consumer_offsets"),
         (b"\x00\x03\x00", "ends too early"),
         (b"", "ends too early"),
         (encode_value(OffsetValue(5, 2, "m", 9))[:-1], "ends too early"),

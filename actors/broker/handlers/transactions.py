@@ -150,7 +150,7 @@ class TransactionHandlers(BrokerHandlers):
         names = [partition.topic_partition for partition in request.partitions]
         known = [name for name in names if self._broker.metadata_cache.takes_offsets(name)]
         if known and self._verifies and request.group_id:
-            error = self._groups.expect_commit_in_transaction(request.group_id)
+            error = self._groups.validate_commit_in_transaction(request.group_id)
             if error is _NONE:
                 error, guard = await self._verify_commit(request, delivery)
             if error is not _NONE:
