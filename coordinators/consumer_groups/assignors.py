@@ -37,12 +37,12 @@ def range_assignor(members: Specs, counts: Mapping[str, int]) -> dict[str, Topic
     order = sorted(members, key=lambda member_id: _range_rank(member_id, members[member_id]))
     result: dict[str, TopicIdPartitions] = {member_id: {} for member_id in order}
     for topic_id in counts:
-        readers = [m for m in order if topic_id in members[m].topic_ids]
-        if not readers:
+        subscribers = [m for m in order if topic_id in members[m].topic_ids]
+        if not subscribers:
             continue
-        share, rest = divmod(counts[topic_id], len(readers))
+        share, rest = divmod(counts[topic_id], len(subscribers))
         start = 0
-        for index, member_id in enumerate(readers):
+        for index, member_id in enumerate(subscribers):
             end = start + share + (index < rest)
             if start < end:
                 result[member_id][topic_id] = tuple(range(start, end))
@@ -69,28 +69,30 @@ def uniform_assignor(members: Specs, counts: Mapping[str, int]) -> dict[str, Top
 
 def _assign_to_even(members: Specs, counts: Mapping[str, int]) -> dict[str, TopicIdPartitions]:
     """Assign partitions to members that all subscribe to the same topics."""
-    taken = {
+    assigned = {
         (topic_id, number)
         for member in members.values()
         for topic_id, numbers in member.target.items()
         for number in numbers
     }
-    left = [(t, n) for t, count in counts.items() for n in range(count) if (t, n) not in taken]
+    unassigned = [
+        (t, n) for t, count in counts.items() for n in range(count) if (t, n) not in assigned
+    ]
     least, rest = divmod(sum(counts.values()), len(members))
     kept: dict[str, list[tuple[str, int]]] = {}
-    room: dict[str, int] = {}
+    remaining_quotas: dict[str, int] = {}
     for index, (member_id, member) in enumerate(members.items()):
         quota = least + (index < rest)
         kept[member_id] = []
         for topic_id, numbers in member.target.items():
             present = [n for n in numbers if n < counts.get(topic_id, 0)]
             kept[member_id] += [(topic_id, n) for n in present[:quota]]
-            left += [(topic_id, n) for n in present[quota:]]
+            unassigned += [(topic_id, n) for n in present[quota:]]
             quota -= min(quota, len(present))
-        room[member_id] = quota
+        remaining_quotas[member_id] = quota
     start = 0
-    for member_id, count in room.items():
-        kept[member_id] += left[start : start + count]
+    for member_id, count in remaining_quotas.items():
+        kept[member_id] += unassigned[start : start + count]
         start += count
     return {member_id: by_topic(partitions) for member_id, partitions in kept.items()}
 

@@ -30,7 +30,7 @@ from .embedded_protocol import (
     EmbeddedSubscription,
     decode_subscription,
     encode_assignment,
-    version_of,
+    protocol_version,
 )
 from .group import ConsumerGroup
 from .heartbeats import check_instance, replace_static
@@ -39,7 +39,7 @@ from .member_updates import JOIN, SESSION, SYNC, MemberUpdates
 from .reconciliation import Owned
 from .records import GroupRecord
 from .store import ConsumerGroupStore
-from .subscribed_topics import TopicCatalogue
+from .subscribed_topics import SubscriptionMetadata
 
 _NONE = ErrorCode.NONE
 
@@ -50,7 +50,7 @@ class ClassicMembers:
 
     store: ConsumerGroupStore
     updates: MemberUpdates
-    topics: TopicCatalogue
+    topics: SubscriptionMetadata
 
     # -- JoinGroup -----------------------------------------------------------------------------
 
@@ -117,8 +117,8 @@ class ClassicMembers:
                 respond(JoinGroupResponse(error))
                 return
             self.store.cancel_timer(group, JOIN, member_id)
-            self.updates.expect(group, SESSION, member_id, request.session_timeout_ms)
-            self.updates.expect(group, SYNC, member_id, request.rebalance_timeout_ms)
+            self.updates.start_timeout(group, SESSION, member_id, request.session_timeout_ms)
+            self.updates.start_timeout(group, SYNC, member_id, request.rebalance_timeout_ms)
             respond(response)
 
         self.store.write(group, records, written)
@@ -142,27 +142,27 @@ class ClassicMembers:
                 group.epoch > member.member_epoch
                 and member.state is not MemberState.UNREVOKED_PARTITIONS
             ):
-                self._expect_join(group, member)
+                self._start_join_timeout(group, member)
                 raise KafkaError(ErrorCode.REBALANCE_IN_PROGRESS)
         except KafkaError as refusal:
             respond(SyncGroupResponse(refusal.code))
             return
-        version = version_of(classic.protocols[0][1])
-        assignment = encode_assignment(self.topics.named(member.assigned), version)
+        version = protocol_version(classic.protocols[0][1])
+        assignment = encode_assignment(self.topics.with_names(member.assigned), version)
 
         def read(error: ErrorCode) -> None:
             if error is not _NONE:
                 respond(SyncGroupResponse(error))
                 return
             self.store.cancel_timer(group, SYNC, member.member_id)
-            self.updates.expect(group, SESSION, member.member_id, classic.session_timeout_ms)
+            self.updates.start_timeout(group, SESSION, member.member_id, classic.session_timeout_ms)
             respond(SyncGroupResponse(_NONE, request.protocol_type, request.protocol, assignment))
 
         self.store.write(group, (), read)
 
-    def _expect_join(self, group: ConsumerGroup, member: ConsumerMember) -> None:
+    def _start_join_timeout(self, group: ConsumerGroup, member: ConsumerMember) -> None:
         timeout_ms = member.rebalance_timeout_ms
-        self.updates.expect_if_absent(group, JOIN, member.member_id, timeout_ms)
+        self.updates.start_timeout_if_absent(group, JOIN, member.member_id, timeout_ms)
 
     # -- Heartbeat -----------------------------------------------------------------------------
 
@@ -173,16 +173,17 @@ class ClassicMembers:
             _check_generation(member, request.generation)
         except KafkaError as refusal:
             return refusal.code
-        self.updates.expect(group, SESSION, member.member_id, classic.session_timeout_ms)
-        may_get_more = (
-            member.state is MemberState.UNRELEASED_PARTITIONS and not group.waits_for_others(member)
+        self.updates.start_timeout(group, SESSION, member.member_id, classic.session_timeout_ms)
+        has_free_partitions = (
+            member.state is MemberState.UNRELEASED_PARTITIONS
+            and not group.is_waiting_for_partitions(member)
         )
         if (
             member.member_epoch < group.epoch
             or member.state is MemberState.UNREVOKED_PARTITIONS
-            or may_get_more
+            or has_free_partitions
         ):
-            self._expect_join(group, member)
+            self._start_join_timeout(group, member)
             return ErrorCode.REBALANCE_IN_PROGRESS
         return _NONE
 
@@ -215,7 +216,7 @@ class ClassicMembers:
             else:
                 respond(LeaveGroupResponse(_NONE, tuple(answers)))
 
-        records = self.updates.departure(group, left) if left else []
+        records = self.updates.removal_records(group, left) if left else []
         self.store.write(group, records, written)
 
 

@@ -46,7 +46,7 @@ from .member import ConsumerMember, MemberState
 from .member_updates import SESSION, MemberUpdates, assignor_names
 from .migration import Migration
 from .store import ConsumerGroupStore
-from .subscribed_topics import TopicCatalogue
+from .subscribed_topics import SubscriptionMetadata
 
 if TYPE_CHECKING:
     from ...protocol.host import Host
@@ -84,20 +84,20 @@ class ConsumerGroupCoordinator(GroupCoordinator):
         super().__init__(store, metadata_cache)
         self.consumer_groups: dict[str, ConsumerGroup] = store.consumer_groups
         """Groups of the consumer protocol coordinated here, by id; read-only for other classes."""
-        self._topics = topics = TopicCatalogue(metadata_cache)
+        self._topics = topics = SubscriptionMetadata(metadata_cache)
         self._migration = migration = Migration(store, topics)
         self._updates = updates = MemberUpdates(store, topics, migration)
         self._heartbeats = ConsumerGroupHeartbeats(store, updates, migration)
         self._classic_members = ClassicMembers(store, updates, topics)
         self._default_assignor = assignor_names(store.config)[0]
-        store.on_loaded = self._loaded
+        store.on_group_loaded = self._loaded
 
     def _loaded(self, group: ConsumerGroup) -> None:
         """Start the session and revocation timeouts of the members of a loaded group."""
         for member in group.members.values():
-            self._updates.expect(group, SESSION, member.member_id)
+            self._updates.start_timeout(group, SESSION, member.member_id)
             if member.state is MemberState.UNREVOKED_PARTITIONS:
-                self._updates.expect_revocation(group, member)
+                self._updates.start_revocation_timeout(group, member)
 
     def topics_changed(self, topics: Iterable[str]) -> None:
         """Let groups that subscribe to these topics refresh them at the next request of a

@@ -27,10 +27,10 @@ class EmbeddedSubscription(NamedTuple):
     rack: str | None = None
 
 
-def version_of(data: bytes) -> int:
+def protocol_version(data: bytes) -> int:
     version = Cursor(data).number(">h")
     if version < 0:
-        raise ClientError(f"version {version} of the consumer protocol")
+        raise ClientError(f"the consumer protocol has no version {version}")
     return min(version, _NEWEST)
 
 
@@ -50,7 +50,7 @@ def _read_partitions(cursor: Cursor) -> tuple[tuple[str, tuple[int, ...]], ...]:
 
 def decode_subscription(data: bytes) -> EmbeddedSubscription:
     """Decode a subscription of any version."""
-    version = version_of(data)
+    version = protocol_version(data)
     cursor = Cursor(data)
     cursor.number(">h")
     topics = tuple([cursor.string() for _ in range(cursor.number(">i"))])
@@ -66,7 +66,7 @@ def decode_assignment(data: bytes) -> tuple[tuple[str, tuple[int, ...]], ...]:
     """Decode an assignment into (topic, partitions) pairs; empty bytes have none."""
     if not data:
         return ()
-    version_of(data)
+    protocol_version(data)
     cursor = Cursor(data)
     cursor.number(">h")
     return _read_partitions(cursor)

@@ -27,13 +27,14 @@ class ConsumerGroup:
     """Members, their target and current assignments, and the epochs of both."""
 
     __slots__ = (
-        "_holders",
         "_listener",
+        "_partition_epochs",
         "epoch",
         "group_id",
         "is_dead",
         "members",
         "offsets",
+        "pending_writes",
         "refresh_epoch",
         "refresh_ms",
         "static_members",
@@ -41,7 +42,6 @@ class ConsumerGroup:
         "target_epoch",
         "timers",
         "topics",
-        "waiting",
     )
 
     protocol_type = CONSUMER_PROTOCOL_TYPE
@@ -75,9 +75,9 @@ class ConsumerGroup:
         """Time of the next refresh of the topics."""
         self.refresh_epoch: int = 0
         """Group epoch after the last refresh; if it was never stored, the refresh is repeated."""
-        self.waiting: list[object] = []
+        self.pending_writes: list[object] = []
         """Writes that are not replicated yet."""
-        self._holders: dict[tuple[str, int], int] = {}
+        self._partition_epochs: dict[tuple[str, int], int] = {}
         """Epoch of the member that owns or must still revoke each (topic id, partition)."""
         self._listener = listener
 
@@ -102,20 +102,20 @@ class ConsumerGroup:
 
     def is_free(self, topic_id: str, partition: int) -> bool:
         """Return whether no member owns the partition or must still revoke it."""
-        return (topic_id, partition) not in self._holders
+        return (topic_id, partition) not in self._partition_epochs
 
     def static_member(self, instance_id: str | None) -> ConsumerMember | None:
         """Return the member with an instance id, if any."""
         member_id = None if instance_id is None else self.static_members.get(instance_id)
         return None if member_id is None else self.members.get(member_id)
 
-    def target_of(self, member_id: str, instance_id: str | None) -> TopicIdPartitions:
+    def target_assignment(self, member_id: str, instance_id: str | None) -> TopicIdPartitions:
         """Return the target assignment of a member; a static member inherits its instance's."""
         if instance_id is not None:
             member_id = self.static_members.get(instance_id, "")
         return self.target.get(member_id, {})
 
-    def waits_for_others(self, member: ConsumerMember) -> bool:
+    def is_waiting_for_partitions(self, member: ConsumerMember) -> bool:
         """Return whether other members still hold partitions of a member's target assignment."""
         return member.state is MemberState.UNRELEASED_PARTITIONS and any(
             number not in member.assigned.get(topic_id, ()) and not self.is_free(topic_id, number)
@@ -125,7 +125,7 @@ class ConsumerGroup:
 
     def is_subscribed_to(self, topic: str) -> bool:
         """Return whether a member subscribes to a topic."""
-        return any(member.reads(topic) for member in self.members.values())
+        return any(member.is_subscribed_to(topic) for member in self.members.values())
 
     def server_assignor(self, instead: Mapping[str, ConsumerMember] | None = None) -> str | None:
         """Return the assignor that most members ask for, ``uniform`` in a tie, or None.
@@ -142,7 +142,7 @@ class ConsumerGroup:
     # -- members of the classic protocol -------------------------------------------------------
 
     @property
-    def classic_count(self) -> int:
+    def classic_member_count(self) -> int:
         """Number of members that speak the classic protocol."""
         return sum(member.classic is not None for member in self.members.values())
 
@@ -249,13 +249,13 @@ class ConsumerGroup:
         for partitions in (member.assigned, member.pending_revocation):
             for topic_id, numbers in partitions.items():
                 for number in numbers:
-                    self._holders[topic_id, number] = member.member_epoch
+                    self._partition_epochs[topic_id, number] = member.member_epoch
 
     def _release(self, member: ConsumerMember) -> None:
         for partitions in (member.assigned, member.pending_revocation):
             for topic_id, numbers in partitions.items():
                 for number in numbers:
-                    self._holders.pop((topic_id, number), None)
+                    self._partition_epochs.pop((topic_id, number), None)
 
     def tombstones(self) -> list[bytes]:
         """Return the keys of all records of the group, for which to write tombstones."""

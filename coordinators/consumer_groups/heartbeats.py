@@ -58,7 +58,7 @@ class ConsumerGroupHeartbeats:
             if request.member_epoch in (LEAVE_EPOCH, STATIC_LEAVE_EPOCH):
                 self._leave(request, respond)
             else:
-                self._beat(request, client, respond)
+                self._join_or_heartbeat(request, client, respond)
         except KafkaError as refusal:
             respond(ConsumerGroupHeartbeatResponse(refusal.code, refusal.message or None))
 
@@ -104,38 +104,38 @@ class ConsumerGroupHeartbeats:
 
     # -- joining and heartbeats ----------------------------------------------------------------
 
-    def _beat(
+    def _join_or_heartbeat(
         self, request: ConsumerGroupHeartbeatRequest, client: HeartbeatClient, respond: Answer
     ) -> None:
-        joins = request.member_epoch == JOIN_EPOCH
+        is_joining = request.member_epoch == JOIN_EPOCH
         records: list[GroupRecord] = []
-        group, replaced = self._find_group(request.group_id, joins)
-        self._check_room(group, request.member_id)
+        group, replaced = self._find_group(request.group_id, is_joining)
+        self._check_capacity(group, request.member_id)
         member_id = request.member_id or uuid_text(self._store.host.rng.randbytes(16))
-        known = self._find_member(group, request, member_id, joins, records)
+        known = self._find_member(group, request, member_id, is_joining, records)
         updated = known._replace(
-            group_instance_id=_or(request.group_instance_id, known.group_instance_id),
-            rack=_or(request.rack, known.rack),
+            group_instance_id=_value_or(request.group_instance_id, known.group_instance_id),
+            rack=_value_or(request.rack, known.rack),
             rebalance_timeout_ms=(
                 known.rebalance_timeout_ms
                 if request.rebalance_timeout_ms == -1
                 else request.rebalance_timeout_ms
             ),
-            server_assignor=_or(request.server_assignor, known.server_assignor),
-            topic_regex=_or(request.topic_regex, known.topic_regex) or "",
+            server_assignor=_value_or(request.server_assignor, known.server_assignor),
+            topic_regex=_value_or(request.topic_regex, known.topic_regex) or "",
             topics=(known.topics if request.topics is None else tuple(sorted(set(request.topics)))),
             client_id=client.client_id,
             client_host=client.host,
             classic=None,
         )
         stepped = self._updates.update(group, known, updated, request.owned, records)
-        says_all = joins or (
+        is_full_request = is_joining or (
             request.rebalance_timeout_ms != -1
             and request.topics is not None
             and request.owned is not None
         )
         assignment = None
-        if says_all or stepped.assigned != known.assigned:
+        if is_full_request or stepped.assigned != known.assigned:
             assignment = tuple(stepped.assigned.items())
         response = ConsumerGroupHeartbeatResponse(
             _NONE,
@@ -149,22 +149,22 @@ class ConsumerGroupHeartbeats:
         def written(error: ErrorCode) -> None:
             respond(response if error is _NONE else ConsumerGroupHeartbeatResponse(error))
 
-        self._updates.expect(group, SESSION, stepped.member_id)
+        self._updates.start_timeout(group, SESSION, stepped.member_id)
         self._store.write(group, records, written, replaced)
 
-    def _find_group(self, group_id: str, joins: bool) -> tuple[ConsumerGroup, Pairs]:
+    def _find_group(self, group_id: str, is_joining: bool) -> tuple[ConsumerGroup, Pairs]:
         """Return the group, and the records that delete the classic group it replaces, if any."""
         group = self._store.consumer_groups.get(group_id)
         if group is not None:
             return group, ()
         classic = self._store.groups.get(group_id)
         if classic is None:
-            if not joins:
+            if not is_joining:
                 raise KafkaError(
                     ErrorCode.GROUP_ID_NOT_FOUND, f"Consumer group {group_id} not found."
                 )
             return ConsumerGroup(group_id, self._store.host.state_listener), ()
-        converted = self._migration.upgrade(classic) if joins else None
+        converted = self._migration.upgrade(classic) if is_joining else None
         if converted is None:
             raise KafkaError(
                 ErrorCode.GROUP_ID_NOT_FOUND, f"Group {group_id} is not a consumer group."
@@ -172,10 +172,10 @@ class ConsumerGroupHeartbeats:
         for member in converted[0].members.values():
             if member.classic is not None:
                 timeout_ms = member.classic.session_timeout_ms
-                self._updates.expect(converted[0], SESSION, member.member_id, timeout_ms)
+                self._updates.start_timeout(converted[0], SESSION, member.member_id, timeout_ms)
         return converted
 
-    def _check_room(self, group: ConsumerGroup, member_id: str) -> None:
+    def _check_capacity(self, group: ConsumerGroup, member_id: str) -> None:
         largest = self._store.config["group.consumer.max.size"]
         if len(group.members) >= largest and member_id not in group.members:
             raise KafkaError(
@@ -188,20 +188,20 @@ class ConsumerGroupHeartbeats:
         group: ConsumerGroup,
         request: ConsumerGroupHeartbeatRequest,
         member_id: str,
-        joins: bool,
+        is_joining: bool,
         records: list[GroupRecord],
     ) -> ConsumerMember:
         instance_id = request.group_instance_id
         if instance_id is None:
             known = group.members.get(member_id)
             if known is None:
-                if not joins:
+                if not is_joining:
                     raise _unknown_member(member_id, group.group_id)
                 known = ConsumerMember(member_id)
             _check_epoch(known, request.member_epoch, request.owned)
             return known
         known = group.static_member(instance_id)
-        if not joins:
+        if not is_joining:
             known = check_instance(known, member_id, instance_id)
             _check_epoch(known, request.member_epoch, request.owned)
             return known
@@ -315,5 +315,5 @@ def _unknown_member(member_id: str, group_id: str) -> KafkaError:
     )
 
 
-def _or(value: str | None, otherwise: str | None) -> str | None:
-    return otherwise if value is None else value
+def _value_or(value: str | None, default: str | None) -> str | None:
+    return default if value is None else value

@@ -56,11 +56,11 @@ class ConsumerMember(NamedTuple):
     classic: ClassicMembership | None = None
     """Data of a classic member; None for a member of the consumer protocol."""
 
-    def entering(self, epoch: int) -> ConsumerMember:
+    def with_member_epoch(self, epoch: int) -> ConsumerMember:
         """Return the member in a new epoch; the current one becomes the previous epoch."""
         return self._replace(member_epoch=epoch, previous_epoch=self.member_epoch)
 
-    def reads(self, topic: str) -> bool:
+    def is_subscribed_to(self, topic: str) -> bool:
         """Return whether the member subscribes to a topic."""
         return topic in self.topics or (
             self.topic_regex != "" and re.fullmatch(self.topic_regex, topic) is not None

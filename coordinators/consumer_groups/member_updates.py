@@ -16,7 +16,7 @@ from .migration import Migration
 from .reconciliation import Owned, reconciled
 from .records import GroupRecord, SubscribedTopic
 from .store import ConsumerGroupStore, Done
-from .subscribed_topics import TopicCatalogue
+from .subscribed_topics import SubscriptionMetadata
 
 REFRESH_INTERVAL_MS = INT_MAX
 """Interval in milliseconds of refreshing the topics, as in Kafka, besides changes of topics."""
@@ -28,7 +28,7 @@ class MemberUpdates:
     """Computes the records for requests of members, and fences members that time out."""
 
     def __init__(
-        self, store: ConsumerGroupStore, topics: TopicCatalogue, migration: Migration
+        self, store: ConsumerGroupStore, topics: SubscriptionMetadata, migration: Migration
     ) -> None:
         self._store = store
         self._topics = topics
@@ -56,7 +56,7 @@ class MemberUpdates:
         epoch, topics = group.epoch, group.topics
         now_ms = self._store.host.now_ms()
         if raises_epoch or group.is_refresh_due(now_ms):
-            topics = self._topics.of(members.values())
+            topics = self._topics.subscribed_topics(members.values())
             if topics != group.topics:
                 raises_epoch = True
                 records.append(group_records.subscribed_topics(group_id, topics))
@@ -70,7 +70,7 @@ class MemberUpdates:
             target = self._assign(group, epoch, members, updated, topics, records)
         else:
             target_epoch = group.target_epoch
-            target = group.target_of(updated.member_id, updated.group_instance_id)
+            target = group.target_assignment(updated.member_id, updated.group_instance_id)
         return self._reconcile(group, updated, target_epoch, target, owned, records)
 
     def _assign(
@@ -88,7 +88,7 @@ class MemberUpdates:
         for member_id, member in members.items():
             names = self._topics.names(member)
             known = tuple([ids[topic] for topic in names if topic in ids])
-            target = group.target_of(member_id, member.group_instance_id)
+            target = group.target_assignment(member_id, member.group_instance_id)
             specs[member_id] = MemberSpec(names, known, target, member.group_instance_id)
         name = group.server_assignor({updated.member_id: updated}) or self._default_assignor
         counts = {topic.topic_id: topic.partition_count for topic in topics}
@@ -123,7 +123,7 @@ class MemberUpdates:
         )
         if stepped.classic is None:
             if stepped.state is MemberState.UNREVOKED_PARTITIONS:
-                self.expect_revocation(group, stepped)
+                self.start_revocation_timeout(group, stepped)
             else:
                 self._store.cancel_timer(group, REBALANCE, stepped.member_id)
         return stepped
@@ -138,9 +138,9 @@ class MemberUpdates:
         if self._migration.may_downgrade(group, member):
             self._migration.downgrade(group, member, done)
         else:
-            self._store.write(group, self.departure(group, (member,)), done)
+            self._store.write(group, self.removal_records(group, (member,)), done)
 
-    def departure(
+    def removal_records(
         self, group: ConsumerGroup, leaving: Collection[ConsumerMember]
     ) -> list[GroupRecord]:
         """Return the records that remove members and raise the epoch."""
@@ -149,7 +149,9 @@ class MemberUpdates:
         records: list[GroupRecord] = []
         for member in leaving:
             records += group_records.member_tombstones(group_id, member.member_id)
-        topics = self._topics.of(m for m in group.members.values() if m.member_id not in gone)
+        topics = self._topics.subscribed_topics(
+            m for m in group.members.values() if m.member_id not in gone
+        )
         if topics != group.topics:
             records.append(group_records.subscribed_topics(group_id, topics))
         records.append(group_records.group_epoch(group_id, group.epoch + 1))
@@ -157,7 +159,7 @@ class MemberUpdates:
 
     # -- timeouts ------------------------------------------------------------------------------
 
-    def expect_revocation(self, group: ConsumerGroup, member: ConsumerMember) -> None:
+    def start_revocation_timeout(self, group: ConsumerGroup, member: ConsumerMember) -> None:
         """Fence the member if it does not revoke partitions within its rebalance timeout."""
         epoch = member.member_epoch
 
@@ -169,7 +171,7 @@ class MemberUpdates:
         timeout_ms = member.rebalance_timeout_ms
         self._store.start_timer(group, REBALANCE, member.member_id, timeout_ms, expired)
 
-    def expect(
+    def start_timeout(
         self, group: ConsumerGroup, name: str, member_id: str, timeout_ms: int | None = None
     ) -> None:
         """Start a timeout that fences the member; the default is the broker's session timeout."""
@@ -184,12 +186,12 @@ class MemberUpdates:
 
         self._store.start_timer(group, name, member_id, timeout_ms, expired)
 
-    def expect_if_absent(
+    def start_timeout_if_absent(
         self, group: ConsumerGroup, name: str, member_id: str, timeout_ms: int
     ) -> None:
-        """Start a timeout like ``expect``, unless it is running already."""
+        """Start a timeout like ``start_timeout``, unless it is running already."""
         if (name, member_id) not in group.timers:
-            self.expect(group, name, member_id, timeout_ms)
+            self.start_timeout(group, name, member_id, timeout_ms)
 
 
 def assignor_names(config: BrokerConfig) -> tuple[str, ...]:

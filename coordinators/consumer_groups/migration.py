@@ -12,12 +12,17 @@ from ..groups.group import Group, GroupState
 from ..groups.member import Member
 from ..groups.records import GroupKey, encode_group_key, encode_group_value
 from . import records as group_records
-from .embedded_protocol import decode_assignment, decode_subscription, encode_assignment, version_of
+from .embedded_protocol import (
+    decode_assignment,
+    decode_subscription,
+    encode_assignment,
+    protocol_version,
+)
 from .group import ConsumerGroup
 from .member import ClassicMembership, ConsumerMember
 from .records import GroupRecord
 from .store import ConsumerGroupStore, Done, Pairs
-from .subscribed_topics import TopicCatalogue
+from .subscribed_topics import SubscriptionMetadata
 
 _NONE = ErrorCode.NONE
 _GROUP_VALUE_VERSION = 3
@@ -26,7 +31,7 @@ _GROUP_VALUE_VERSION = 3
 class Migration:
     """Migrates groups from one protocol to the other."""
 
-    def __init__(self, store: ConsumerGroupStore, topics: TopicCatalogue) -> None:
+    def __init__(self, store: ConsumerGroupStore, topics: SubscriptionMetadata) -> None:
         self._store = store
         self._config = store.config
         self._topics = topics
@@ -106,7 +111,7 @@ class Migration:
         left = len(group.members) - 1
         return (
             leaving.classic is None
-            and group.classic_count == left
+            and group.classic_member_count == left
             and 0 < left <= self._config["group.max.size"]
             and self._policy in ("downgrade", "bidirectional")
         )
@@ -142,9 +147,9 @@ class Migration:
                 classic.add_member(_classic_member(member, member.classic), CONSUMER_PROTOCOL_TYPE)
         classic.complete_migration()
         for remaining in classic.members.values():
-            version = version_of(remaining.metadata(classic.protocol or ""))
+            version = protocol_version(remaining.metadata(classic.protocol or ""))
             target = group.target.get(remaining.member_id, {})
-            remaining.assignment = encode_assignment(self._topics.named(target), version)
+            remaining.assignment = encode_assignment(self._topics.with_names(target), version)
         return classic
 
     # -- without members -----------------------------------------------------------------------

@@ -28,30 +28,30 @@ def reconciled(
             return member
         epoch = member.member_epoch
     elif member.state is MemberState.UNREVOKED_PARTITIONS:
-        if _reads_any(owned, member.pending_revocation):
+        if _may_own_any(owned, member.pending_revocation):
             return member
         epoch = member.member_epoch + 1
     else:
         epoch = member.member_epoch
     kept: TopicIdPartitions = {}
-    given_up: TopicIdPartitions = {}
-    wanted: TopicIdPartitions = {}
-    waits_for_others = False
+    revoked: TopicIdPartitions = {}
+    newly_assigned: TopicIdPartitions = {}
+    is_waiting_for_partitions = False
     for topic_id in sorted({*target, *member.assigned}):
-        aim, has = target.get(topic_id, ()), member.assigned.get(topic_id, ())
-        _put(kept, topic_id, [number for number in has if number in aim])
-        _put(given_up, topic_id, [number for number in has if number not in aim])
-        missing = [number for number in aim if number not in has]
+        wanted, assigned = target.get(topic_id, ()), member.assigned.get(topic_id, ())
+        _put(kept, topic_id, [number for number in assigned if number in wanted])
+        _put(revoked, topic_id, [number for number in assigned if number not in wanted])
+        missing = [number for number in wanted if number not in assigned]
         free = [number for number in missing if is_free(topic_id, number)]
-        waits_for_others = waits_for_others or len(free) < len(missing)
-        _put(wanted, topic_id, free)
-    if given_up and _reads_any(owned, given_up):
-        return member.entering(epoch)._replace(
-            state=MemberState.UNREVOKED_PARTITIONS, assigned=kept, pending_revocation=given_up
+        is_waiting_for_partitions = is_waiting_for_partitions or len(free) < len(missing)
+        _put(newly_assigned, topic_id, free)
+    if revoked and _may_own_any(owned, revoked):
+        return member.with_member_epoch(epoch)._replace(
+            state=MemberState.UNREVOKED_PARTITIONS, assigned=kept, pending_revocation=revoked
         )
-    state = MemberState.UNRELEASED_PARTITIONS if waits_for_others else MemberState.STABLE
-    return member.entering(target_epoch)._replace(
-        state=state, assigned=merged(kept, wanted), pending_revocation={}
+    state = MemberState.UNRELEASED_PARTITIONS if is_waiting_for_partitions else MemberState.STABLE
+    return member.with_member_epoch(target_epoch)._replace(
+        state=state, assigned=union(kept, newly_assigned), pending_revocation={}
     )
 
 
@@ -60,7 +60,7 @@ def _put(partitions: TopicIdPartitions, topic_id: str, numbers: list[int]) -> No
         partitions[topic_id] = tuple(numbers)
 
 
-def merged(one: TopicIdPartitions, other: TopicIdPartitions) -> TopicIdPartitions:
+def union(one: TopicIdPartitions, other: TopicIdPartitions) -> TopicIdPartitions:
     """Return the union of two sets of partitions."""
     return {
         topic_id: tuple(sorted({*one.get(topic_id, ()), *other.get(topic_id, ())}))
@@ -75,7 +75,7 @@ def is_subset(owned: Owned | None, partitions: TopicIdPartitions) -> bool:
     )
 
 
-def _reads_any(owned: Owned | None, partitions: TopicIdPartitions) -> bool:
+def _may_own_any(owned: Owned | None, partitions: TopicIdPartitions) -> bool:
     """Return whether a member may still own some of these; True if it does not report any."""
     return owned is None or any(
         number in partitions.get(topic_id, ()) for topic_id, numbers in owned for number in numbers

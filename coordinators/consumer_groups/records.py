@@ -26,7 +26,7 @@ class RecordKind(IntEnum):
     CURRENT = 8
 
 
-_OF_MEMBERS = (RecordKind.MEMBER, RecordKind.TARGET, RecordKind.CURRENT)
+_MEMBER_RECORDS = (RecordKind.MEMBER, RecordKind.TARGET, RecordKind.CURRENT)
 
 
 class SubscribedTopic(NamedTuple):
@@ -189,7 +189,7 @@ def encode(record: GroupRecord) -> tuple[bytes, bytes | None]:
     """Encode a record into its key and value."""
     kind = record.kind
     key = struct.pack(">h", kind) + _string(record.group_id)
-    if kind in _OF_MEMBERS:
+    if kind in _MEMBER_RECORDS:
         key += _string(record.member_id)
     value = record.value
     if value is None:
@@ -221,13 +221,13 @@ def decode(key: bytes, value: bytes | None) -> GroupRecord | None:
         return None
     kind = RecordKind(version)
     group_id = cursor.string()
-    member_id = cursor.string() if kind in _OF_MEMBERS else ""
+    member_id = cursor.string() if kind in _MEMBER_RECORDS else ""
     if value is None:
         return GroupRecord(kind, group_id, member_id)
     body = Cursor(value)
     version = body.number(">h")
     if version != 0:
-        raise ClientError(f"value version {version} of a {kind.name} record is unknown")
+        raise ClientError(f"unknown value version {version} of a {kind.name} record")
     read: Any
     if kind is RecordKind.TOPICS:
         read = _read_topics(body)
@@ -247,7 +247,7 @@ def _state(number: int) -> MemberState:
     try:
         return MemberState(number)
     except ValueError:
-        raise ClientError(f"the state {number} of a member is unknown") from None
+        raise ClientError(f"unknown member state {number}") from None
 
 
 def _read_partitions(body: Cursor) -> TopicIdPartitions:

@@ -82,7 +82,7 @@ class ConsumerGroupStore(GroupStore):
         ``started_ms`` is when the broker started."""
         super().__init__(host, config, behaviour, replica_manager, write_line, started_ms)
         self.consumer_groups: dict[str, ConsumerGroup] = {}
-        self.on_loaded: Callable[[ConsumerGroup], object] = lambda _group: None
+        self.on_group_loaded: Callable[[ConsumerGroup], object] = lambda _group: None
         """Called with each group of the consumer protocol that was loaded."""
 
     def find(self, group_id: str) -> AnyGroup | None:
@@ -104,7 +104,7 @@ class ConsumerGroupStore(GroupStore):
         if isinstance(group, ConsumerGroup):
             group.start_reporting(self.host.state_listener)
             self.consumer_groups[group.group_id] = group
-            self.on_loaded(group)
+            self.on_group_loaded(group)
         else:
             super().add_loaded_group(group)
 
@@ -176,10 +176,12 @@ class ConsumerGroupStore(GroupStore):
         is_appended = False
 
         def answer(error: ErrorCode) -> None:
-            if any(known is write for known in group.waiting):
-                group.waiting[:] = [known for known in group.waiting if known is not write]
-            for told in write:
-                told(_ERRORS.get(error, error))
+            if any(known is write for known in group.pending_writes):
+                group.pending_writes[:] = [
+                    known for known in group.pending_writes if known is not write
+                ]
+            for callback in write:
+                callback(_ERRORS.get(error, error))
 
         def replicated(outcome: ProducePartitionResponse) -> None:
             if is_appended:
@@ -198,12 +200,12 @@ class ConsumerGroupStore(GroupStore):
         if early:
             answer(_NONE)
         else:
-            group.waiting.append(write)
+            group.pending_writes.append(write)
 
     def _answer_in_order(self, group: ConsumerGroup, done: Done) -> None:
         """Answer a read once the records on which it depends are replicated."""
-        if group.waiting:
-            cast("list[Done]", group.waiting[-1]).append(done)
+        if group.pending_writes:
+            cast("list[Done]", group.pending_writes[-1]).append(done)
         else:
             done(_NONE)
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from ...replication.partition.metadata_cache import MetadataCache
 
 
-class TopicCatalogue:
+class SubscriptionMetadata:
     """Looks up topics with their ids, partition counts and racks in the broker's metadata."""
 
     def __init__(self, cache: MetadataCache) -> None:
@@ -22,7 +22,7 @@ class TopicCatalogue:
         self._racks: dict[int, str | None] = {}
         """Racks of the brokers seen so far, by broker id; a broker that is down keeps its rack."""
 
-    def of(self, members: Iterable[ConsumerMember]) -> tuple[SubscribedTopic, ...]:
+    def subscribed_topics(self, members: Iterable[ConsumerMember]) -> tuple[SubscribedTopic, ...]:
         """Return the existing topics to which these members subscribe, sorted by name."""
         names = sorted({name for member in members for name in self.names(member)})
         for broker in self._cache.alive_brokers():
@@ -33,7 +33,7 @@ class TopicCatalogue:
         """Return the names of the topics to which a member subscribes, sorted."""
         if not member.topic_regex:
             return member.topics
-        matching = [topic for topic in self._cache.topics() if member.reads(topic)]
+        matching = [topic for topic in self._cache.topics() if member.is_subscribed_to(topic)]
         return tuple(sorted({*member.topics, *matching}))
 
     def _topic(self, name: str) -> SubscribedTopic:
@@ -54,7 +54,7 @@ class TopicCatalogue:
         """Return the id of a topic; empty if the topic is unknown."""
         return self._cache.topic_id(name)
 
-    def named(self, partitions: TopicIdPartitions) -> list[tuple[str, tuple[int, ...]]]:
+    def with_names(self, partitions: TopicIdPartitions) -> list[tuple[str, tuple[int, ...]]]:
         """Return (topic name, partitions) pairs of the topics that exist, sorted."""
         named = [(self.name(topic_id), n) for topic_id, n in partitions.items()]
         return sorted((topic, numbers) for topic, numbers in named if topic is not None)

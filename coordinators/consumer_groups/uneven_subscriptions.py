@@ -25,11 +25,11 @@ def assign_to_uneven(
     ``topics`` and the present ``targets`` are by member id, partition ``counts`` by topic id.
     """
     balance = _Balance(topics, counts)
-    if not balance.readers:
+    if not balance.subscribers:
         return {}
     balance.keep(targets)
-    balance.share_the_rest()
-    balance.even_out()
+    balance.assign_remaining()
+    balance.move_until_balanced()
     return balance.result()
 
 
@@ -38,14 +38,14 @@ class _Balance:
 
     def __init__(self, topics: Mapping[str, tuple[str, ...]], counts: Mapping[str, int]) -> None:
         self._counts = counts
-        self.readers: dict[str, list[str]] = {}
+        self.subscribers: dict[str, list[str]] = {}
         """Subscribed members by topic id."""
         for member_id, topic_ids in topics.items():
             for topic_id in topic_ids:
-                self.readers.setdefault(topic_id, []).append(member_id)
+                self.subscribers.setdefault(topic_id, []).append(member_id)
         self._owner: dict[_Partition, str] = {}
         self._sizes = dict.fromkeys(topics, 0)
-        self._most = {m: sum(counts[t] for t in topic_ids) for m, topic_ids in topics.items()}
+        self._max_sizes = {m: sum(counts[t] for t in topic_ids) for m, topic_ids in topics.items()}
         """Maximum number of partitions that each member could have."""
         self._moves: dict[_Partition, tuple[str, str]] = {}
         """Moved partitions, with the member each came from and the member it went to."""
@@ -54,58 +54,64 @@ class _Balance:
         """Let members keep the partitions of topics to which they still subscribe."""
         for member_id, partitions in targets.items():
             for topic_id, numbers in partitions.items():
-                if member_id in self.readers.get(topic_id, ()):
+                if member_id in self.subscribers.get(topic_id, ()):
                     for number in numbers:
-                        self._give((topic_id, number), member_id)
+                        self._assign((topic_id, number), member_id)
 
-    def share_the_rest(self) -> None:
+    def assign_remaining(self) -> None:
         """Assign each remaining partition to the subscriber with the fewest partitions."""
-        for partition in self._ranked(self.readers):
+        for partition in self._ranked(self.subscribers):
             if partition not in self._owner:
-                self._give(partition, min(self.readers[partition[0]], key=self._rank))
+                self._assign(partition, min(self.subscribers[partition[0]], key=self._rank))
 
-    def even_out(self) -> None:
+    def move_until_balanced(self) -> None:
         """Move partitions until no move improves the balance."""
-        movable = self._ranked([t for t, readers in self.readers.items() if len(readers) > 1])
+        movable = self._ranked(
+            [t for t, subscribers in self.subscribers.items() if len(subscribers) > 1]
+        )
         has_moved = True
         while has_moved:
             has_moved = False
             for partition in movable:
-                readers = self.readers[partition[0]]
+                subscribers = self.subscribers[partition[0]]
                 owner = self._owner[partition]
-                if any(self._sizes[owner] > self._sizes[other] + 1 for other in readers):
-                    self._move(partition, min(readers, key=self._rank))
+                if any(self._sizes[owner] > self._sizes[other] + 1 for other in subscribers):
+                    self._move(partition, min(subscribers, key=self._rank))
                     has_moved = True
 
-    def _move(self, partition: _Partition, to: str) -> None:
+    def _move(self, partition: _Partition, destination: str) -> None:
         """Move a partition, or rather one of its topic that was moved the other way before."""
         owner = self._owner[partition]
         for other, move in self._moves.items():
-            if other[0] == partition[0] and move == (to, owner) and self._owner[other] == owner:
+            if (
+                other[0] == partition[0]
+                and move == (destination, owner)
+                and self._owner[other] == owner
+            ):
                 partition = other
                 break
-        came_from = self._moves.pop(partition, (owner, ""))[0]
-        if came_from != to:
-            self._moves[partition] = (came_from, to)
+        source = self._moves.pop(partition, (owner, ""))[0]
+        if source != destination:
+            self._moves[partition] = (source, destination)
         self._sizes[owner] -= 1
-        self._give(partition, to)
+        self._assign(partition, destination)
 
-    def _give(self, partition: _Partition, member_id: str) -> None:
+    def _assign(self, partition: _Partition, member_id: str) -> None:
         self._owner[partition] = member_id
         self._sizes[member_id] += 1
 
     def _rank(self, member_id: str) -> tuple[bool, int, str]:
         """Return a sort key: fewest partitions first, members that can have no more last."""
         size = self._sizes[member_id]
-        return size >= self._most[member_id], size, member_id
+        return size >= self._max_sizes[member_id], size, member_id
 
     def _ranked(self, topic_ids: Mapping[str, object] | list[str]) -> list[_Partition]:
         """Return partitions, those of topics with the most partitions per subscriber first."""
         partitions = [(t, number) for t in sorted(topic_ids) for number in range(self._counts[t])]
 
         def rank(partition: _Partition) -> tuple[float, int, int]:
-            count, readers = self._counts[partition[0]], len(self.readers[partition[0]])
-            return -count / readers, readers, partition[1]
+            count, subscribers = self._counts[partition[0]], len(self.subscribers[partition[0]])
+            return -count / subscribers, subscribers, partition[1]
 
         return sorted(partitions, key=rank)
 
