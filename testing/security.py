@@ -332,7 +332,7 @@ class ClusterSecurity:
 
         def every_broker_knows_the_quota() -> bool:
             return all(
-                broker.security.quotas.holds(dict(entity), name, value)
+                broker.security.quotas.has_quota(dict(entity), name, value)
                 for broker in running.living_brokers()
                 for name, value in values.items()
             )

@@ -40,7 +40,9 @@ class AutoCreation:
         wanted = [name for name, error in answers.items() if error == ErrorCode.NONE]
         self._being_created.update(dict.fromkeys(wanted))
         try:
-            results = await self._topics.create_here([self.topic_for(name) for name in wanted])
+            results = await self._topics.create_in_zookeeper(
+                [self.topic_for(name) for name in wanted]
+            )
         finally:
             for name in wanted:
                 del self._being_created[name]

@@ -23,13 +23,15 @@ def validate_assignment(
     Unknown brokers are allowed, as Kafka with ZooKeeper does not check them.
     """
     if len({len(replicas) for replicas in assignment.values()}) != 1:
-        raise bad_assignment("All partitions should have the same number of replicas")
+        raise invalid_assignment_error("All partitions should have the same number of replicas")
     for replicas in assignment.values():
         if len(set(replicas)) != len(replicas):
             shown = _as_scala(assignment, map_name)
-            raise bad_assignment(f"Duplicate replica assignment found: {shown}")
+            raise invalid_assignment_error(f"Duplicate replica assignment found: {shown}")
     if not may_have_gaps and sorted(assignment) != list(range(len(assignment))):
-        raise bad_assignment("partitions should be a consecutive 0-based integer sequence")
+        raise invalid_assignment_error(
+            "partitions should be a consecutive 0-based integer sequence"
+        )
 
 
 def _as_scala(assignment: Mapping[int, Sequence[int]], map_name: str) -> str:
@@ -51,9 +53,9 @@ def validate_added(
     unknown = dict.fromkeys(r for replicas in lists for r in replicas if r not in broker_ids)
     if unknown:
         names = ", ".join(map(str, unknown))
-        raise bad_assignment(f"Unknown broker(s) in replica assignment: {names}.")
+        raise invalid_assignment_error(f"Unknown broker(s) in replica assignment: {names}.")
     if len(lists) != increment:
-        raise bad_assignment(
+        raise invalid_assignment_error(
             f"Increasing the number of partitions by {increment} but {len(lists)} assignments "
             "provided."
         )
@@ -66,9 +68,11 @@ def validate_added(
     added = {first + position: tuple(replicas) for position, replicas in enumerate(lists)}
     for number, replicas in added.items():
         if not replicas:
-            raise bad_assignment(f"Cannot have replication factor of 0 for partition id {number}.")
+            raise invalid_assignment_error(
+                f"Cannot have replication factor of 0 for partition id {number}."
+            )
         if len(set(replicas)) != len(replicas):
-            raise bad_assignment(
+            raise invalid_assignment_error(
                 "Duplicate brokers not allowed in replica assignment: "
                 f"{', '.join(map(str, replicas))} for partition id {number}."
             )
@@ -79,7 +83,7 @@ def validate_added(
 def _check_factor(factor: int, added: Assignment) -> None:
     differing = {n: len(replicas) for n, replicas in added.items() if len(replicas) != factor}
     if differing:
-        raise bad_assignment(
+        raise invalid_assignment_error(
             f"Inconsistent replication factor between partitions, partition 0 has {factor} while "
             f"partitions [{', '.join(map(str, differing))}] have replication factors "
             f"[{', '.join(map(str, differing.values()))}], respectively."
@@ -93,12 +97,12 @@ class PartitionAllowance:
     limit (``ReplicationControlManager`` of 3.9, ``MAX_PARTITIONS_PER_BATCH``).
     """
 
-    _REPLICAS_EACH = 10
+    _REPLICAS_PER_PARTITION = 10
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
         self._partitions = limit
-        self._replicas = limit * self._REPLICAS_EACH
+        self._replicas = limit * self._REPLICAS_PER_PARTITION
 
     def take(self, partitions: int, lists: Iterable[Sequence[int]] = ()) -> None:
         """Use part of the allowance; raises ``KafkaError`` (POLICY_VIOLATION) if it is exceeded."""
@@ -108,7 +112,7 @@ class PartitionAllowance:
                 ErrorCode.POLICY_VIOLATION,
                 "Excessively large number of partitions per request: "
                 f"max.partitions.per.request is {self._limit}, with "
-                f"{self._REPLICAS_EACH} replicas each.",
+                f"{self._REPLICAS_PER_PARTITION} replicas each.",
             )
         self._partitions -= max(partitions, 0)
         self._replicas -= replicas
@@ -125,19 +129,19 @@ def check_count(wanted: int, current: int) -> None:
         )
 
 
-def bad_assignment(text: str) -> KafkaError:
+def invalid_assignment_error(text: str) -> KafkaError:
     return KafkaError(ErrorCode.INVALID_REPLICA_ASSIGNMENT, text)
 
 
-def unknown_topic(name: str) -> KafkaError:
+def unknown_topic_error(name: str) -> KafkaError:
     return KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"The topic '{name}' does not exist.")
 
 
-def found_twice() -> KafkaError:
+def duplicate_topic_error() -> KafkaError:
     return KafkaError(ErrorCode.INVALID_REQUEST, "Found multiple entries for this topic.")
 
 
-def repeated_names(names: Sequence[str]) -> frozenset[str]:
+def duplicate_names(names: Sequence[str]) -> frozenset[str]:
     seen: set[str] = set()
     repeated: set[str] = set()
     for name in names:
@@ -145,13 +149,13 @@ def repeated_names(names: Sequence[str]) -> frozenset[str]:
     return frozenset(repeated)
 
 
-def without_repetitions(
+def split_duplicates(
     topics: Sequence[NewTopic], client_id: str, behaviour: Behaviour
 ) -> tuple[Sequence[NewTopic], list[TopicResult]]:
     """Return (topics named once, a refusal of each topic named twice), as in old releases."""
     if behaviour.create_topics_generated:
         return topics, []
-    repeated = sorted(repeated_names([topic.name for topic in topics]))
+    repeated = sorted(duplicate_names([topic.name for topic in topics]))
     text = (
         f"Create topics request from client `{client_id}` contains multiple entries for the "
         f"following topics: {','.join(repeated)}"
@@ -164,17 +168,19 @@ def not_controller(names: Sequence[str], message: str | None = None) -> tuple[To
     return tuple(TopicResult(name, ErrorCode.NOT_CONTROLLER, message) for name in names)
 
 
-def refused(asked: Sequence[tuple[str | None, str]], error: ErrorCode) -> tuple[TopicResult, ...]:
+def error_results(
+    asked: Sequence[tuple[str | None, str]], error: ErrorCode
+) -> tuple[TopicResult, ...]:
     return tuple(TopicResult(name or "", error, None, topic_id) for name, topic_id in asked)
 
 
-def timed_out_if(result: TopicResult, is_late: bool) -> TopicResult:
+def with_timeout_error(result: TopicResult, is_late: bool) -> TopicResult:
     if result.error != ErrorCode.NONE or not is_late:
         return result
     return TopicResult(result.name, ErrorCode.REQUEST_TIMED_OUT, None, result.topic_id)
 
 
-def drained(
+def all_finished(
     waiting: list[TopicPartition], is_done: Callable[[TopicPartition], bool]
 ) -> Callable[[], bool]:
     """Return a predicate that removes finished partitions from ``waiting``, and is true once none

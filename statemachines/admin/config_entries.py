@@ -45,7 +45,7 @@ _CONFIG_TYPES = {
     "password": 9,
 }
 
-_OF_MECHANISMS = (
+_MECHANISM_SETTINGS = (
     "sasl.jaas.config",
     "sasl.login.callback.handler.class",
     "sasl.login.class",
@@ -116,7 +116,7 @@ class ConfigValues:
         base_name = listener_base_name(name)
         if base_name is None:
             return (name,)
-        of_mechanism = (end for end in _OF_MECHANISMS if base_name.endswith(end))
+        of_mechanism = (end for end in _MECHANISM_SETTINGS if base_name.endswith(end))
         return name, next(of_mechanism, base_name)
 
     def _custom(self, values: Iterable[str], names: Collection[str] | None) -> list[ReleaseConfig]:

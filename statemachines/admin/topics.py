@@ -34,17 +34,17 @@ from ..zookeeper.topic_ids import random_topic_id
 from .checks import (
     Assignment,
     PartitionAllowance,
+    all_finished,
     check_count,
-    drained,
-    found_twice,
+    duplicate_names,
+    duplicate_topic_error,
+    error_results,
     not_controller,
-    refused,
-    repeated_names,
-    timed_out_if,
-    unknown_topic,
+    split_duplicates,
+    unknown_topic_error,
     validate_added,
     validate_assignment,
-    without_repetitions,
+    with_timeout_error,
 )
 from .config_entries import ConfigValues
 from .configs import ConfigDescriptions
@@ -72,8 +72,8 @@ class TopicAdmin:
             message = "" if self._parts.behaviour.create_topics_generated else None
             names = [topic.name for topic in request.topics]
             return CreateTopicsResponse(not_controller(names, message))
-        topics, results = without_repetitions(request.topics, client_id, self._parts.behaviour)
-        results = [*await self.create_here(topics, request.validate_only), *results]
+        topics, results = split_duplicates(request.topics, client_id, self._parts.behaviour)
+        results = [*await self.create_in_zookeeper(topics, request.validate_only), *results]
         if any(result.error == ErrorCode.NONE for result in results):
             # Read only now, so that nothing comes between the checks of a topic and its creation.
             values = self._configs.values()
@@ -86,21 +86,21 @@ class TopicAdmin:
             for topic in request.topics:
                 if topic.assignment and topic.name in counts:
                     counts[topic.name] = [number for number, _ in topic.assignment]
-            late = await self._without_leaders(counts, request.timeout_ms)
-            results = [timed_out_if(result, result.name in late) for result in results]
+            late = await self._wait_for_leaders(counts, request.timeout_ms)
+            results = [with_timeout_error(result, result.name in late) for result in results]
         return CreateTopicsResponse(tuple(results))
 
-    async def create_here(
+    async def create_in_zookeeper(
         self, topics: Sequence[NewTopic], validate_only: bool = False
     ) -> list[TopicResult]:
         """Write valid topics to ZooKeeper, whether this broker is the controller or not."""
-        repeated = repeated_names([topic.name for topic in topics])
+        repeated = duplicate_names([topic.name for topic in topics])
         allowance = self._allowance()
         results: list[TopicResult] = []
         for topic in topics:
             try:
                 if topic.name in repeated:
-                    raise found_twice()
+                    raise duplicate_topic_error()
                 results.append(await self._create(topic, validate_only, allowance))
             except KafkaError as error:
                 results.append(TopicResult(topic.name, error.code, error.message))
@@ -196,7 +196,7 @@ class TopicAdmin:
             topics = await zk.topics.get_all_topics_in_cluster()
             if name in topics:  # created since the check above; it must not collide with itself
                 raise KafkaError(ErrorCode.TOPIC_ALREADY_EXISTS, f"Topic '{name}' already exists.")
-            self._note_listed(topics)
+            self._update_taken_names(topics)
             other = self._taken.colliding(name)
             if other is not None:
                 raise KafkaError(
@@ -220,7 +220,7 @@ class TopicAdmin:
                 code = ErrorCode.UNKNOWN_SERVER_ERROR
             raise KafkaError(code, str(error)) from None
 
-    def _note_listed(self, topics: list[str]) -> None:
+    def _update_taken_names(self, topics: list[str]) -> None:
         """Update the taken names with a listing, which usually only adds a few to the last one."""
         if topics == self._listed:
             return
@@ -248,7 +248,7 @@ class TopicAdmin:
                 ErrorCode.TOPIC_ALREADY_EXISTS, f"Topic '{name}' already exists."
             ) from None
 
-    async def _without_leaders(
+    async def _wait_for_leaders(
         self, partitions: Mapping[str, Sequence[int]], timeout_ms: int
     ) -> frozenset[str]:
         """Wait until partitions have leaders in the local metadata, and return the topics of those
@@ -262,7 +262,9 @@ class TopicAdmin:
             TopicPartition(t, number) for t, numbers in partitions.items() for number in numbers
         ]
         await self._parts.wait(
-            drained(waiting, self._has_leader), timeout_ms, lambda: self._parts.hosts_of(waiting)
+            all_finished(waiting, self._has_leader),
+            timeout_ms,
+            lambda: self._parts.hosts_of(waiting),
         )
         return frozenset(tp.topic for tp in waiting if not self._has_leader(tp))
 
@@ -280,12 +282,12 @@ class TopicAdmin:
         asked += [(None, "")] * request.nameless
         asked += request.names_with_ids
         if not parts.controller.is_active:
-            return DeleteTopicsResponse(refused(asked, ErrorCode.NOT_CONTROLLER))
+            return DeleteTopicsResponse(error_results(asked, ErrorCode.NOT_CONTROLLER))
         checks_switch = not parts.behaviour.deletion_is_tried_when_disabled
         if checks_switch and not parts.config["delete.topic.enable"]:
-            return DeleteTopicsResponse(refused(asked, ErrorCode.TOPIC_DELETION_DISABLED))
+            return DeleteTopicsResponse(error_results(asked, ErrorCode.TOPIC_DELETION_DISABLED))
         if request.names_with_ids:
-            return DeleteTopicsResponse(refused(asked, ErrorCode.INVALID_REQUEST))
+            return DeleteTopicsResponse(error_results(asked, ErrorCode.INVALID_REQUEST))
         results: list[TopicResult] = []
         for asked_name, topic_id in asked:
             name = parts.metadata.topic_name(topic_id) if topic_id else asked_name
@@ -297,22 +299,22 @@ class TopicAdmin:
             except KafkaError as error:
                 results.append(TopicResult(name or "", error.code, None, topic_id))
         marked = [result.name for result in results if result.error == ErrorCode.NONE]
-        late = await self._still_there(marked, request.timeout_ms)
-        return DeleteTopicsResponse(tuple(timed_out_if(r, r.name in late) for r in results))
+        late = await self._wait_for_deletion(marked, request.timeout_ms)
+        return DeleteTopicsResponse(tuple(with_timeout_error(r, r.name in late) for r in results))
 
     async def _mark_for_deletion(self, name: str) -> None:
         """Mark a topic for deletion, if it is not yet; raises ``KafkaError``
         (UNKNOWN_TOPIC_OR_PARTITION)."""
         zk = self._parts.zk
         if not self._parts.metadata.contains_topic(name) or not await zk.topics.topic_exists(name):
-            raise unknown_topic(name)
+            raise unknown_topic_error(name)
         try:
             await zk.admin.create_delete_topic_path(name)
         except ZooKeeperError as error:
             if error.code != ZkCode.NODEEXISTS:
                 raise
 
-    async def _still_there(self, topics: Sequence[str], timeout_ms: int) -> frozenset[str]:
+    async def _wait_for_deletion(self, topics: Sequence[str], timeout_ms: int) -> frozenset[str]:
         if timeout_ms <= 0:
             return frozenset(topics)
         metadata = self._parts.metadata
@@ -331,7 +333,7 @@ class TopicAdmin:
         """
         if not self._parts.controller.is_active:
             return CreatePartitionsResponse(not_controller([t.name for t in request.topics]))
-        repeated = repeated_names([topic.name for topic in request.topics])
+        repeated = duplicate_names([topic.name for topic in request.topics])
         allowance = self._allowance()
         results: list[TopicResult] = []
         partitions: dict[str, Sequence[int]] = {}
@@ -341,17 +343,17 @@ class TopicAdmin:
                     raise KafkaError(ErrorCode.INVALID_REQUEST, "Duplicate topic in request.")
                 if not topic.name:  # ZooKeeper's PathUtils throws for this path
                     raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR)
-                await self._grow(topic, request.validate_only, allowance)
+                await self._create_partitions(topic, request.validate_only, allowance)
                 partitions[topic.name] = range(topic.count)
                 results.append(TopicResult(topic.name, ErrorCode.NONE, None, "", topic.count))
             except KafkaError as error:
                 results.append(TopicResult(topic.name, error.code, error.message or None))
         if not request.validate_only:
-            late = await self._without_leaders(partitions, request.timeout_ms)
-            results = [timed_out_if(r, r.name in late) for r in results]
+            late = await self._wait_for_leaders(partitions, request.timeout_ms)
+            results = [with_timeout_error(r, r.name in late) for r in results]
         return CreatePartitionsResponse(tuple(results))
 
-    async def _grow(
+    async def _create_partitions(
         self, topic: NewPartitions, validate_only: bool, allowance: PartitionAllowance
     ) -> None:
         """Add partitions to a topic; raises ``KafkaError``."""
@@ -366,7 +368,7 @@ class TopicAdmin:
             )
         found = await zk.topics.get_replica_assignment_and_topic_ids_for_topics([name])
         if not found:
-            raise unknown_topic(name)
+            raise unknown_topic_error(name)
         if await zk.admin.is_topic_marked_for_deletion(name):
             raise KafkaError(ErrorCode.INVALID_TOPIC_EXCEPTION, "The topic is queued for deletion.")
         full = dict(found[0].assignment)

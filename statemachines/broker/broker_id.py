@@ -54,7 +54,7 @@ def check_meta_properties(
     if stored_id is not None and 0 <= configured_id != stored_id:
         # Since 2.4 Kafka prints a Scala Option.
         shown = f"Some({stored_id})" if behaviour.meta_properties_name_cluster else str(stored_id)
-        raise _refusal(
+        raise _invalid_config(
             f"InconsistentBrokerIdException: Configured broker.id {configured_id} doesn't match "
             f"stored broker.id {shown} in meta.properties. "
             + _MOVED_DATA.format("broker.id", "broker", " (log.dirs)")
@@ -62,14 +62,14 @@ def check_meta_properties(
     return stored_id
 
 
-def _refusal(text: str) -> KafkaError:
+def _invalid_config(text: str) -> KafkaError:
     return KafkaError(ErrorCode.INVALID_CONFIG, text)
 
 
 def _require_readable(path: str, values: Mapping[str, str]) -> None:
     text = values.get("broker.id")
     if text is not None and (not text.isdecimal() or values.get("version") != "0"):
-        raise _refusal(
+        raise _invalid_config(
             f"{path}/meta.properties cannot be read: it needs version=0 and a number as "
             f"broker.id, not version={values.get('version')} and broker.id={text}"
         )
@@ -82,7 +82,7 @@ def _check_each(stored: MetaProperties, cluster_id: str, configured_id: int) -> 
     for path, values in sorted(stored.items()):
         found = values.get("cluster.id", cluster_id)
         if found != cluster_id:
-            raise _refusal(
+            raise _invalid_config(
                 f"Invalid cluster.id in: {path}/meta.properties. Expected {cluster_id}, but read "
                 f"{found}"
             )
@@ -90,7 +90,7 @@ def _check_each(stored: MetaProperties, cluster_id: str, configured_id: int) -> 
             stored_id = int(values["broker.id"])
             expected_id = stored_id if expected_id is None else expected_id
             if stored_id != expected_id:
-                raise _refusal(
+                raise _invalid_config(
                     f"Stored node id {stored_id} doesn't match previous node id {expected_id} in "
                     f"{path}/meta.properties. " + _MOVED_DATA.format("node id", "node", "")
                 )
@@ -101,7 +101,7 @@ def _require_equal(stored: MetaProperties, ids: list[int], behaviour: Behaviour)
     if not behaviour.meta_properties_name_cluster:
         if len(ids) > 1:
             found = ", ".join(map(str, ids))
-            raise _refusal(
+            raise _invalid_config(
                 "InconsistentBrokerIdException: Failed to match broker.id across log.dirs. "
                 f"{_SHARED_DIRECTORY} Set({found})"
             )
@@ -113,7 +113,7 @@ def _require_equal(stored: MetaProperties, ids: list[int], behaviour: Behaviour)
             f"- {path} -> {{{', '.join(f'{key}={value}' for key, value in values.items())}}}"
             for path, values in written.items()
         )
-        raise _refusal(
+        raise _invalid_config(
             "InconsistentBrokerMetadataException: BrokerMetadata is not consistent across "
             f"log.dirs. {_SHARED_DIRECTORY}:\n{found}"
         )
@@ -123,7 +123,7 @@ def _require_cluster(stored: MetaProperties, cluster_id: str) -> None:
     for values in stored.values():
         found = values.get("cluster.id", cluster_id)
         if found != cluster_id:
-            raise _refusal(
+            raise _invalid_config(
                 f"InconsistentClusterIdException: The Cluster ID {cluster_id} doesn't match "
                 f"stored clusterId Some({found}) in meta.properties. The broker is trying to join "
                 "the wrong cluster. Configured zookeeper.connect may be wrong."
@@ -142,5 +142,5 @@ async def resolve_broker_id(config: BrokerConfig, stored_id: int | None, zk: Kaf
     if stored_id is not None:
         return stored_id
     if not config["broker.id.generation.enable"]:
-        raise _refusal(NO_BROKER_ID)
+        raise _invalid_config(NO_BROKER_ID)
     return int(config["reserved.broker.max.id"]) + await zk.brokers.generate_broker_sequence_id()

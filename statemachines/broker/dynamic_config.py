@@ -307,7 +307,7 @@ class DynamicConfigManager:
             rates = release_configs(version).dynamic
             default = {name: value for name, value in default.items() if name not in rates}
         known = definitions(version)
-        heeded: dict[str, str] = {}
+        effective: dict[str, str] = {}
         for name, value in {**default, **own}.items():
             if name not in known:
                 continue  # stored and described, but without effect here
@@ -316,9 +316,9 @@ class DynamicConfigManager:
             except ValueError as error:
                 self._log("error", f"dynamic configuration {name}={value} is ignored: {error!r}")
             else:
-                heeded[name] = value
+                effective[name] = value
         before = dict(config.dynamic)
-        config.set_dynamic(heeded)
+        config.set_dynamic(effective)
         if before == config.dynamic:
             return False
         old, self._plain = self._plain, TopicConfig(config)

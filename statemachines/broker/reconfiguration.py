@@ -236,7 +236,7 @@ class _Check:
             return
         try:
             self._check_values_of_listeners()
-            for names, check in self._followers():
+            for names, check in self._component_checks():
                 if any(name in names for name in self._changed):
                     check()
         except ConfigException as error:
@@ -246,15 +246,15 @@ class _Check:
                 f"{error} for configuration Invalid dynamic configuration"
             ) from error
 
-    def _followers(self) -> tuple[tuple[Iterable[str], Callable[[], None]], ...]:
+    def _component_checks(self) -> tuple[tuple[Iterable[str], Callable[[], None]], ...]:
         """Return (names, check) of each component that applies changes, in the order of checks."""
-        of_listeners = [listener_base_name(name) or name for name in self._changed]
-        limits = self._changed if any(name in self._limits for name in of_listeners) else []
+        base_names = [listener_base_name(name) or name for name in self._changed]
+        limits = self._changed if any(name in self._limits for name in base_names) else []
         pools: list[str] = []
         threads: tuple[str, ...] = _THREADS
         if self._behaviour.network_threads_per_listener:
             threads = tuple(name for name in _THREADS if name != "num.network.threads")
-            pools = self._changed if "num.network.threads" in of_listeners else []
+            pools = self._changed if "num.network.threads" in base_names else []
         listeners = [name for name in self._changed if self._concerns_listeners(name)]
         cleaner = ((_CLEANER, self._check_cleaner),)
         is_last = self._behaviour.log_cleaner_asked_last
@@ -376,13 +376,13 @@ class _Check:
         listeners have connection limits."""
         known = self._release.broker
         for listener in self._listeners if self._limits else ():
-            for name, value in self._of_prefix(self._new, listener).items():
+            for name, value in self._listener_settings(self._new, listener).items():
                 config = known.get(name) or known.get(name.partition(".")[2])
                 if config is not None:
                     config.validate(value)
 
     @staticmethod
-    def _of_prefix(texts: Texts, listener: str) -> dict[str, str]:
+    def _listener_settings(texts: Texts, listener: str) -> dict[str, str]:
         """Return the settings of a single listener, by name without the listener's prefix."""
         prefix = f"listener.name.{listener}."
         return {
@@ -395,8 +395,8 @@ class _Check:
         """Check each listener's connection limits
         (``ListenerConnectionQuota.validateReconfiguration``)."""
         for listener in self._listeners:
-            values = [self._of_listener(self._new, listener, name) for name in self._limits]
-            if values == [self._of_listener(self._old, listener, name) for name in self._limits]:
+            values = [self._listener_value(self._new, listener, name) for name in self._limits]
+            if values == [self._listener_value(self._old, listener, name) for name in self._limits]:
                 continue
             for name, value in zip(self._limits, values, strict=True):
                 if value is not None and value <= 0:
@@ -407,11 +407,11 @@ class _Check:
         name = "num.network.threads"
         for listener in self._listeners:
             before, after = (
-                self._of_listener(texts, listener, name) or 0 for texts in (self._old, self._new)
+                self._listener_value(texts, listener, name) or 0 for texts in (self._old, self._new)
             )
             _check_thread_count(name, before, after)
 
-    def _of_listener(self, texts: Texts, listener: str, name: str) -> int | None:
+    def _listener_value(self, texts: Texts, listener: str, name: str) -> int | None:
         own = texts.get(f"listener.name.{listener}.{name}")
         return self._number(name, texts) if own is None else int(own)
 
@@ -434,7 +434,7 @@ class _Check:
         changeable = {*_KEYSTORES, *_TRUSTSTORES, *self._limits}
         if self._behaviour.network_threads_per_listener:
             changeable.add("num.network.threads")
-        of_listener = self._of_prefix(texts, listener)
+        of_listener = self._listener_settings(texts, listener)
         return {name: value for name, value in of_listener.items() if name not in changeable}
 
     def _check_reporters(self) -> None:

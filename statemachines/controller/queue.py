@@ -52,7 +52,7 @@ class Mailbox(Protocol):
         ...
 
 
-_TOLD_MAX = 20
+_RECORDED_NAMES_MAX = 20
 """Maximum number of queued events recorded by name; the length of the queue is always recorded."""
 
 
@@ -118,13 +118,13 @@ class ControllerEventManager:
         self._preempts = preempt_queued_events
         self._log = log
         self._queue: deque[QueuedEvent] = deque()
-        self._in_hand: Task[None] | None = None
+        self._processing_task: Task[None] | None = None
         """Task that processes the current event; None if there is none."""
-        self._is_due = False
+        self._is_delivery_scheduled = False
         """True while a timer of the host is set to deliver the next event."""
         self._closing = False
         self._running = False
-        self._ended: Pending[None] = Pending()
+        self._stopped: Pending[None] = Pending()
         self._queue_time_reset_ms = queue_time_reset_ms
         self._queue_times = Histogram()
         self._idle_since_ms = host.now_ms()
@@ -174,13 +174,13 @@ class ControllerEventManager:
         """Append an event whose message was sent or released."""
         self._queue.append(queued)
         self._tell_queue()
-        self._look_soon()
+        self._schedule_delivery()
 
     def _tell_queue(self) -> None:
         """Report the waiting events to the recorder of the run."""
         tell = self._host.state_listener
         if tell is not None:
-            names = [queued.event.name for queued in islice(self._queue, _TOLD_MAX)]
+            names = [queued.event.name for queued in islice(self._queue, _RECORDED_NAMES_MAX)]
             tell("queue", None, names or None)
             tell("queue_length", None, len(self._queue))
 
@@ -190,22 +190,27 @@ class ControllerEventManager:
         if tell is not None:
             tell("event", None, None if event is None else event.name)
 
-    def _look_soon(self) -> None:
-        if self._queue and self._running and self._in_hand is None and not self._is_due:
-            self._is_due = True
+    def _schedule_delivery(self) -> None:
+        if (
+            self._queue
+            and self._running
+            and self._processing_task is None
+            and not self._is_delivery_scheduled
+        ):
+            self._is_delivery_scheduled = True
             self._host.call_later_ms(0, self._deliver_next)
 
     def _deliver_next(self) -> None:
         """Deliver the first event, unless another one is still being processed."""
-        self._is_due = False
-        if not self._running or self._in_hand is not None or not self._queue:
+        self._is_delivery_scheduled = False
+        if not self._running or self._processing_task is not None or not self._queue:
             return
         queued = self._queue.popleft()
         self._tell_queue()
         self._mailbox.deliver(queued)
         if not queued.spent:  # the network dropped the message, or holds it for a paused process
             queued.spend()
-        self._look_soon()
+        self._schedule_delivery()
 
     def clear_and_put(self, event: ControllerEvent) -> QueuedEvent:
         """Preempt all queued events in order, then append ``event``."""
@@ -222,25 +227,25 @@ class ControllerEventManager:
     def start(self) -> None:
         """Start to process events, until closed; call this once."""
         self._running = True
-        self._look_soon()
+        self._schedule_delivery()
 
     def take(self, queued: QueuedEvent) -> None:
         """Process a delivered event; if another is being processed, append it to the queue."""
-        if self._in_hand is not None:
+        if self._processing_task is not None:
             self._queue.append(queued)
             self._tell_queue()
             return
         if isinstance(queued.event, ShutdownEventThread):
             queued.spend()
             self._running = False
-            self._ended.set_result(None)
+            self._stopped.set_result(None)
             return
-        self._in_hand = task = Task(self._process(queued))
-        task.add_done_callback(self._done)
+        self._processing_task = task = Task(self._process(queued))
+        task.add_done_callback(self._on_processed)
 
-    def _done(self, task: Pending[None]) -> None:
-        self._in_hand = None
-        self._look_soon()
+    def _on_processed(self, task: Pending[None]) -> None:
+        self._processing_task = None
+        self._schedule_delivery()
 
     async def _process(self, queued: QueuedEvent) -> None:
         event = queued.event
@@ -274,7 +279,7 @@ class ControllerEventManager:
         self._closing = True
         self.clear_and_put(ShutdownEventThread())
         if self._running:
-            await self._ended
+            await self._stopped
         self._queue.clear()
         self._queue_times.clear()
         self.timers.clear()
@@ -282,5 +287,5 @@ class ControllerEventManager:
     def crash(self) -> None:
         """Stop at once, in the middle of the current event."""
         self._running = False
-        if self._in_hand is not None:
-            self._in_hand.cancel()
+        if self._processing_task is not None:
+            self._processing_task.cancel()

@@ -127,7 +127,7 @@ class PartitionStateMachine:
             outcomes = await self._do_handle_state_changes(moving, target, strategy)
             self.batch.send_requests_to_brokers(self.context.epoch)
         except Exception as error:
-            self.batch.give_up(f"moving partitions to {target}", error)
+            self.batch.abandon(f"moving partitions to {target}", error)
             if isinstance(error, ControllerMoved):
                 raise
             outcomes = dict.fromkeys(moving, error)

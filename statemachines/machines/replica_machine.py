@@ -107,7 +107,7 @@ class ReplicaStateMachine:
                     self._tell_changes(tell, broker_id, partitions, before)
             self.batch.send_requests_to_brokers(self.context.epoch)
         except Exception as error:
-            self.batch.give_up(f"moving replicas to {target}", error)
+            self.batch.abandon(f"moving replicas to {target}", error)
             if isinstance(error, ControllerMoved):
                 raise
 
@@ -182,7 +182,9 @@ class ReplicaStateMachine:
                 self._log_failed(broker_id, topic_partition, ReplicaState.NEW, error)
                 continue
             if leadership is not None:
-                self._tell(broker_id, topic_partition, leadership, is_new=True)
+                self._add_leader_and_isr_request(
+                    broker_id, topic_partition, leadership, is_new=True
+                )
             states[topic_partition] = ReplicaState.NEW
 
     def _transition_to_online(self, broker_id: int, partitions: Sequence[TopicPartition]) -> None:
@@ -202,7 +204,9 @@ class ReplicaStateMachine:
             else:
                 leadership = context.topics.partition_leadership_info(topic_partition)
                 if leadership is not None:
-                    self._tell(broker_id, topic_partition, leadership, is_new=False)
+                    self._add_leader_and_isr_request(
+                        broker_id, topic_partition, leadership, is_new=False
+                    )
             states[topic_partition] = ReplicaState.ONLINE
 
     async def _transition_to_offline(
@@ -236,14 +240,16 @@ class ReplicaStateMachine:
                 )
             states[topic_partition] = ReplicaState.OFFLINE
         for topic_partition in without_leadership:
-            if self._refuses_without_leadership(broker_id, topic_partition):
+            if self._is_refused_without_leadership(broker_id, topic_partition):
                 continue
             batch.add_update_metadata_request_for_brokers(
                 context.brokers.live_or_shutting_down_broker_ids, (topic_partition,)
             )
             states[topic_partition] = ReplicaState.OFFLINE
 
-    def _refuses_without_leadership(self, broker_id: int, topic_partition: TopicPartition) -> bool:
+    def _is_refused_without_leadership(
+        self, broker_id: int, topic_partition: TopicPartition
+    ) -> bool:
         """Return whether the move offline is refused because the partition never had a leader, as
         in 0.10."""
         if not self.behaviour.legacy_selectors:
@@ -266,7 +272,7 @@ class ReplicaStateMachine:
             )
             states.pop(topic_partition, None)
 
-    def _tell(
+    def _add_leader_and_isr_request(
         self,
         broker_id: int,
         topic_partition: TopicPartition,

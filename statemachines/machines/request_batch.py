@@ -122,13 +122,13 @@ class ControllerBrokerRequestBatch:
         self._update_metadata = {}
         self._merged_registered = None
 
-    def give_up(self, moving: str, error: Exception) -> None:
+    def abandon(self, action: str, error: Exception) -> None:
         """Drop the collected requests, as the next batch could not open otherwise, and log why."""
         self.clear()
         if isinstance(error, ControllerMoved):
-            self._log("error", f"another controller took over while {moving}: {error}")
+            self._log("error", f"another controller took over while {action}: {error}")
         else:
-            self._log("error", f"{moving} failed: {error!r}")
+            self._log("error", f"{action} failed: {error!r}")
 
     # --- collecting
 

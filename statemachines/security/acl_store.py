@@ -52,28 +52,28 @@ _NO_AUTHORIZER_HERE = "No Authorizer is configured on the broker."
 _UNKNOWN = "The filter contains UNKNOWN elements"
 
 
-def _camel(name: str) -> str:
+def _camel_case(name: str) -> str:
     """Return a name as ZooKeeper stores it: ``TRANSACTIONAL_ID`` as ``TransactionalId``."""
     return "".join(part.capitalize() for part in name.split("_"))
 
 
-_TYPES = {_camel(kind.name): kind for kind in ResourceType if kind > ResourceType.ANY}
-_OPERATIONS = {_camel(found.name): found for found in AclOperation if found > AclOperation.ANY}
-_PERMISSIONS = {_camel(found.name): found for found in Permission if found > Permission.ANY}
+_TYPES = {_camel_case(kind.name): kind for kind in ResourceType if kind > ResourceType.ANY}
+_OPERATIONS = {_camel_case(found.name): found for found in AclOperation if found > AclOperation.ANY}
+_PERMISSIONS = {_camel_case(found.name): found for found in Permission if found > Permission.ANY}
 
 
 def acl_path(resource: Resource) -> str:
     """Return the path of a resource's ACLs."""
     root = ACL if resource.pattern is PatternType.LITERAL else _PREFIXED
-    return f"{root}/{_camel(resource.type.name)}/{resource.name}"
+    return f"{root}/{_camel_case(resource.type.name)}/{resource.name}"
 
 
 def encode_acls(entries: Iterable[AclEntry]) -> bytes:
     acls = [
         {
             "principal": entry.principal,
-            "permissionType": _camel(entry.permission.name),
-            "operation": _camel(entry.operation.name),
+            "permissionType": _camel_case(entry.permission.name),
+            "operation": _camel_case(entry.operation.name),
             "host": entry.host,
         }
         for entry in entries
@@ -101,7 +101,7 @@ def decode_acls(data: bytes | None) -> tuple[AclEntry, ...]:
 
 def encode_acl_change(resource: Resource) -> bytes:
     if resource.pattern is PatternType.LITERAL:
-        return f"{_camel(resource.type.name)}:{resource.name}".encode()
+        return f"{_camel_case(resource.type.name)}:{resource.name}".encode()
     value = {
         "version": 1,
         "resourceType": resource.type.name,
@@ -224,7 +224,7 @@ class AclStore:
                 if not found.is_unknown and found.matches_resource(resource)
             ]
             gone: dict[AclEntry, int] = {}
-            for acl in authorizer.acls(_exactly(resource)):
+            for acl in authorizer.acls(_filter_for(resource)):
                 at = next((at for at, found in wanted if found.matches_entry(acl.entry)), None)
                 if at is not None:
                     gone[acl.entry] = at
@@ -254,7 +254,10 @@ class AclStore:
             if await self._write(path, new, version):
                 break
         else:
-            raise ValueError(f"the ACLs of {resource} change all the time")
+            raise ValueError(
+                f"the ACLs of {resource} changed concurrently in all {_ATTEMPTS_MAX} attempts to "
+                "write them"
+            )
         await self._read(resource)
         is_literal = resource.pattern is PatternType.LITERAL
         changes = ACL_CHANGES if is_literal else EXTENDED_ACL_CHANGES
@@ -286,7 +289,7 @@ def _removed(gone: dict[AclEntry, int], old: tuple[AclEntry, ...]) -> list[AclEn
     return [entry for entry in old if entry not in gone]
 
 
-def _exactly(resource: Resource) -> AclFilter:
+def _filter_for(resource: Resource) -> AclFilter:
     return AclFilter(resource.type, resource.name, resource.pattern)
 
 

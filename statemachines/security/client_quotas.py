@@ -20,7 +20,7 @@ from ...protocol.security.quotas import (
     USER,
 )
 from ...protocol.znode_paths import CLIENTS
-from .entities import desanitized
+from .entities import desanitize
 
 _Key = tuple[str | bool | None, str | bool | None]
 """(user, client id): a name, None for the default, or False if the quota does not depend on it."""
@@ -108,11 +108,11 @@ class ClientQuotas:
     def user_changed(self, entity: str, values: Mapping[str, str]) -> None:
         """Apply the new configuration of a user, or of a user's client."""
         user, _, rest = entity.partition(f"/{CLIENTS}/")
-        self._set((desanitized(user), desanitized(rest) if rest else False), values)
+        self._set((desanitize(user), desanitize(rest) if rest else False), values)
 
     def client_changed(self, entity: str, values: Mapping[str, str]) -> None:
         """Apply the new configuration of a client id."""
-        self._set((False, desanitized(entity)), values)
+        self._set((False, desanitize(entity)), values)
 
     def _set(self, key: _Key, values: Mapping[str, str]) -> None:
         was_any = self.is_any
@@ -132,7 +132,7 @@ class ClientQuotas:
 
     def ip_changed(self, entity: str, values: Mapping[str, str]) -> None:
         """Apply the new configuration of an IP address."""
-        address = desanitized(entity)
+        address = desanitize(entity)
         was_any = bool(self._connection_rates)
         if CONNECTION_CREATION_RATE in values:
             self._connection_rates[address] = float(values[CONNECTION_CREATION_RATE])
@@ -150,7 +150,7 @@ class ClientQuotas:
     def is_any(self) -> bool:
         return any(self._quotas.values())
 
-    def holds(self, entity: Mapping[str, str | None], name: str, value: float | None) -> bool:
+    def has_quota(self, entity: Mapping[str, str | None], name: str, value: float | None) -> bool:
         """Return whether the entity's quota has the given value, where None means no quota."""
         if IP in entity:
             return self._connection_rates.get(entity[IP]) == value
@@ -178,9 +178,7 @@ class ClientQuotas:
         count, window_ms = self._window
         return None if found is None else int(found[1] * (count - 1) * window_ms / 1000)
 
-    def take_bytes_back(
-        self, name: str, user: str, client_id: str, count: int, now_ms: int
-    ) -> None:
+    def unrecord_bytes(self, name: str, user: str, client_id: str, count: int, now_ms: int) -> None:
         """Subtract bytes that were counted but are not sent to the client."""
         found = self.quota(name, user, client_id)
         if found is not None:
@@ -233,7 +231,7 @@ class ClientQuotas:
         return rate.throttle_ms(found[1], now_ms)
 
     def _rate(self, name: str, key: _Key, user: str, client_id: str) -> ClientRate:
-        at = (name, key, *_sharers(key, user, client_id))
+        at = (name, key, *_usage_owner(key, user, client_id))
         rate = self._used.get(at)
         if not isinstance(rate, ClientRate):
             rate = self._used[at] = ClientRate(*self._window)
@@ -245,14 +243,14 @@ class ClientQuotas:
         found = self.quota(name, user, client_id)
         if found is None:
             return None
-        at = (name, found[0], *_sharers(found[0], user, client_id))
+        at = (name, found[0], *_usage_owner(found[0], user, client_id))
         bucket = self._used.get(at)
         if not isinstance(bucket, TokenBucket):
             bucket = self._used[at] = TokenBucket(self._burst_s)
         return bucket, found[1]
 
 
-def _sharers(key: _Key, user: str, client_id: str) -> tuple[str, str]:
+def _usage_owner(key: _Key, user: str, client_id: str) -> tuple[str, str]:
     """Return the (user, client id) whose usage counts together, "" for a part that all share.
 
     A default quota applies to each user or each client separately.

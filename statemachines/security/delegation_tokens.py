@@ -109,7 +109,7 @@ class DelegationTokens:
         children = await self._zk.requests.get_children(DELEGATION_TOKENS, register_watch=False)
         for token_id in children:
             await self._read(token_id)
-        self._expire_later()
+        self._schedule_expiry_check()
 
     async def _apply_change(self, data: bytes) -> None:
         await self._read(data.decode())
@@ -131,7 +131,7 @@ class DelegationTokens:
     ) -> tuple[DelegationToken, ScramCredential] | None:
         """Return a valid token, with the credential that its bearer authenticates by with SCRAM."""
         token = self._tokens.get(token_id)
-        if token is None or self._is_over(token):
+        if token is None or self._is_expired(token):
             return None
         password = base64.b64encode(token.hmac).decode()
         salt = hashlib.sha256(token_id.encode()).digest()[:16]
@@ -143,7 +143,7 @@ class DelegationTokens:
     def _by_hmac(self, value: bytes) -> DelegationToken | None:
         return next((token for token in self._tokens.values() if token.hmac == value), None)
 
-    def _is_over(self, token: DelegationToken) -> bool:
+    def _is_expired(self, token: DelegationToken) -> bool:
         return min(token.ends_at_ms, token.expires_at_ms) < self._host.wall_ms()
 
     # -- changing ------------------------------------------------------------------------------
@@ -152,9 +152,9 @@ class DelegationTokens:
         self, request: CreateDelegationTokenRequest, requester: str
     ) -> CreateDelegationTokenResponse:
         wall_ms = self._host.wall_ms()
-        most_ms = self._config["delegation.token.max.lifetime.ms"]
+        limit_ms = self._config["delegation.token.max.lifetime.ms"]
         wanted_ms = request.max_lifetime_ms
-        ends_at_ms = wall_ms + (most_ms if wanted_ms <= 0 else min(wanted_ms, most_ms))
+        ends_at_ms = wall_ms + (limit_ms if wanted_ms <= 0 else min(wanted_ms, limit_ms))
         expires_at_ms = min(ends_at_ms, wall_ms + self._config["delegation.token.expiry.time.ms"])
         token_id = base64.urlsafe_b64encode(self._host.rng.randbytes(16)).decode().rstrip("=")
         token = DelegationToken(
@@ -173,24 +173,28 @@ class DelegationTokens:
     async def renew(self, value: bytes, period_ms: int, principal: str) -> tuple[ErrorCode, int]:
         """Renew the token with this HMAC; returns (error, new expiry time in milliseconds)."""
         default_ms = self._config["delegation.token.expiry.time.ms"]
-        return await self._prolong(value, default_ms if period_ms < 0 else period_ms, principal)
+        return await self._extend_expiry(
+            value, default_ms if period_ms < 0 else period_ms, principal
+        )
 
     async def expire(self, value: bytes, period_ms: int, principal: str) -> tuple[ErrorCode, int]:
         """Set the expiry of the token with this HMAC, or delete it at once if the period is
         negative; returns (error, new expiry time in milliseconds)."""
         token = self._by_hmac(value)
         if period_ms >= 0 or token is None or not _may_renew(principal, token):
-            return await self._prolong(value, period_ms, principal)
+            return await self._extend_expiry(value, period_ms, principal)
         await self._remove(token.token_id)
         return ErrorCode.NONE, self._host.wall_ms()
 
-    async def _prolong(self, value: bytes, period_ms: int, who: str) -> tuple[ErrorCode, int]:
+    async def _extend_expiry(
+        self, value: bytes, period_ms: int, principal: str
+    ) -> tuple[ErrorCode, int]:
         token = self._by_hmac(value)
         if token is None:
             return ErrorCode.DELEGATION_TOKEN_NOT_FOUND, -1
-        if not _may_renew(who, token):
+        if not _may_renew(principal, token):
             return ErrorCode.DELEGATION_TOKEN_OWNER_MISMATCH, -1
-        if self._is_over(token):
+        if self._is_expired(token):
             return ErrorCode.DELEGATION_TOKEN_EXPIRED, -1
         expires_at_ms = min(token.ends_at_ms, self._host.wall_ms() + period_ms)
         await self._store(changed(token, expires_at_ms=expires_at_ms))
@@ -200,7 +204,7 @@ class DelegationTokens:
         path = f"{DELEGATION_TOKENS}/{token.token_id}"
         await self._zk.requests.set_or_create(path, encode_token(token), UNGUARDED)
         self._tokens[token.token_id] = token
-        await self._tell(token.token_id)
+        await self._notify_brokers(token.token_id)
 
     async def remove_all(self) -> None:
         """Delete all tokens."""
@@ -212,23 +216,23 @@ class DelegationTokens:
             f"{DELEGATION_TOKENS}/{token_id}", recursive_delete=False
         )
         self._tokens.pop(token_id, None)
-        await self._tell(token_id)
+        await self._notify_brokers(token_id)
 
-    async def _tell(self, token_id: str) -> None:
+    async def _notify_brokers(self, token_id: str) -> None:
         await self._zk.requests.create_sequential(
             f"{DELEGATION_TOKEN_CHANGES}/{TOKEN_CHANGE_PREFIX}", token_id.encode()
         )
 
     # -- expiring ------------------------------------------------------------------------------
 
-    def _expire_later(self) -> None:
+    def _schedule_expiry_check(self) -> None:
         interval_ms = self._config["delegation.token.expiry.check.interval.ms"]
         self._host.call_later_ms(interval_ms, self._check_expired)
 
     def _check_expired(self) -> None:
         """Delete expired tokens if this is the active controller, which notifies the others."""
-        self._expire_later()
-        expired = [token for token in self._tokens.values() if self._is_over(token)]
+        self._schedule_expiry_check()
+        expired = [token for token in self._tokens.values() if self._is_expired(token)]
         if expired and self._is_controller():
             self._start_task(self._delete(expired))
 

@@ -12,14 +12,14 @@ from ...protocol import znode_paths
 from ..zookeeper.client import KafkaZkClient
 
 
-def sanitized(name: str | None) -> str:
+def sanitize(name: str | None) -> str:
     """Return a user's or client's name encoded for a znode; None is the default entity."""
     if name is None:
         return znode_paths.DEFAULT_ENTITY
     return quote(name, safe="-_.").replace("~", "%7E")
 
 
-def desanitized(name: str) -> str | None:
+def desanitize(name: str) -> str | None:
     return None if name == znode_paths.DEFAULT_ENTITY else unquote(name)
 
 

@@ -23,7 +23,7 @@ from ...protocol.security.quotas import (
 )
 from ...protocol.znode_paths import CLIENTS, IPS, USERS
 from ..zookeeper.client import KafkaZkClient
-from .entities import change_entity_config, desanitized, sanitized
+from .entities import change_entity_config, desanitize, sanitize
 
 _EPSILON = 1e-6
 
@@ -49,7 +49,7 @@ class QuotaAdmin:
         entries = []
         for entity, values in stored:
             named = dict(entity)
-            if not _is_wanted(named, components, request.is_strict):
+            if not _matches(named, components, request.is_strict):
                 continue
             known = IP_QUOTAS if IP in named else CLIENT_QUOTAS
             found = tuple((name, float(values[name])) for name in known if name in values)
@@ -62,14 +62,14 @@ class QuotaAdmin:
         found: list[tuple[Entity, Mapping[str, str]]] = []
         read = self._zk.admin.get_all_entity_configs
         for user, values in (await read(USERS)).items():
-            found.append((((USER, desanitized(user)),), values))
+            found.append((((USER, desanitize(user)),), values))
             for client, own in (await read(f"{USERS}/{user}/{CLIENTS}")).items():
-                both = ((USER, desanitized(user)), (CLIENT_ID, desanitized(client)))
+                both = ((USER, desanitize(user)), (CLIENT_ID, desanitize(client)))
                 found.append((both, own))
         for client, values in (await read(CLIENTS)).items():
-            found.append((((CLIENT_ID, desanitized(client)),), values))
+            found.append((((CLIENT_ID, desanitize(client)),), values))
         for ip, values in (await read(IPS)).items():
-            found.append((((IP, desanitized(ip)),), values))
+            found.append((((IP, desanitize(ip)),), values))
         return found
 
     # -- altering ------------------------------------------------------------------------------
@@ -85,7 +85,7 @@ class QuotaAdmin:
         return AlterClientQuotasResponse(tuple(results))
 
     async def _alter_one(self, alteration: QuotaAlteration, validate_only: bool) -> None:
-        entity_type, path = _place(alteration.entity)
+        entity_type, path = _config_path(alteration.entity)
         known = IP_QUOTAS if entity_type == IPS else CLIENT_QUOTAS
         values = await self._zk.admin.get_entity_configs(entity_type, path)
         for name, value in alteration.changes:
@@ -126,7 +126,7 @@ def _components(components: tuple[QuotaFilterComponent, ...]) -> dict[str, Quota
     return found
 
 
-def _is_wanted(
+def _matches(
     entity: Mapping[str, str | None],
     components: Mapping[str, QuotaFilterComponent],
     is_strict: bool,
@@ -141,7 +141,7 @@ def _is_wanted(
     return not is_strict or set(entity) == set(components)
 
 
-def _place(entity: Entity) -> tuple[str, str]:
+def _config_path(entity: Entity) -> tuple[str, str]:
     """Return the type and the path of an entity's configuration; raises ``KafkaError``."""
     if not entity:
         raise _invalid("Invalid empty client quota entity")
@@ -157,10 +157,10 @@ def _place(entity: Entity) -> tuple[str, str]:
                 "Invalid quota entity combination, IP entity should not be used with "
                 "user/client ID entity."
             )
-        return IPS, sanitized(named[IP])
+        return IPS, sanitize(named[IP])
     if USER not in named:
-        return CLIENTS, sanitized(named[CLIENT_ID])
-    path = sanitized(named[USER])
+        return CLIENTS, sanitize(named[CLIENT_ID])
+    path = sanitize(named[USER])
     if CLIENT_ID in named:
-        path += f"/{CLIENTS}/{sanitized(named[CLIENT_ID])}"
+        path += f"/{CLIENTS}/{sanitize(named[CLIENT_ID])}"
     return USERS, path

@@ -28,7 +28,7 @@ from ...protocol.security.scram import (
 )
 from ...protocol.znode_paths import DEFAULT_ENTITY, USERS
 from ..zookeeper.client import KafkaZkClient
-from .entities import change_entity_config, desanitized, sanitized
+from .entities import change_entity_config, desanitize, sanitize
 
 _EMPTY_NAME = "Username must not be empty"
 _Refusal = tuple[ErrorCode, str]
@@ -51,7 +51,7 @@ class ScramCredentials:
 
     def user_changed(self, entity: str, values: Mapping[str, str]) -> None:
         """Apply the new configuration of a user, which removes credentials it does not contain."""
-        user = desanitized(entity)
+        user = desanitize(entity)
         if user is None or "/" in entity:
             return
         for mechanism, known in self._by_mechanism.items():
@@ -76,7 +76,7 @@ class ScramAdmin:
             stored = await self._zk.admin.get_all_entity_configs(USERS)
             for entity, values in sorted(stored.items()):
                 if entity != DEFAULT_ENTITY and any(m in values for m in _names()):
-                    results.append(_described(desanitized(entity) or "", values))
+                    results.append(_described(desanitize(entity) or "", values))
         else:
             for user, count in Counter(request.users).items():
                 results.append(await self._describe_one(user, count))
@@ -91,7 +91,7 @@ class ScramAdmin:
                 f"{user}"
             )
             return UserScramCredentials(user, ErrorCode.DUPLICATE_RESOURCE, text)
-        values = await self._zk.admin.get_entity_configs(USERS, sanitized(user))
+        values = await self._zk.admin.get_entity_configs(USERS, sanitize(user))
         if not any(mechanism in values for mechanism in _names()):
             text = f"Attempt to describe a user credential that does not exist: {user}"
             return UserScramCredentials(user, ErrorCode.RESOURCE_NOT_FOUND, text)
@@ -109,7 +109,7 @@ class ScramAdmin:
                 refused[user] = (ErrorCode.DUPLICATE_RESOURCE, text)
         stored: dict[str, dict[str, str]] = {}
         for user in dict.fromkeys(user for user, _ in pairs if user not in refused):
-            stored[user] = await self._zk.admin.get_entity_configs(USERS, sanitized(user))
+            stored[user] = await self._zk.admin.get_entity_configs(USERS, sanitize(user))
         for user, mechanism in request.deletions:
             if user not in refused and MECHANISM_NUMBERS[mechanism] not in stored[user]:
                 text = "Attempt to delete a user credential that does not exist"
@@ -133,7 +133,7 @@ class ScramAdmin:
                 values[mechanism] = credential_text(
                     credential(mechanism, new.salt, new.salted_password, new.iterations)
                 )
-        await change_entity_config(self._zk, USERS, sanitized(user), values)
+        await change_entity_config(self._zk, USERS, sanitize(user), values)
 
 
 def _names() -> tuple[str, ...]:

@@ -30,7 +30,9 @@ class ZkAdmin:
         paths = [znode_paths.config_entity_path(znode_paths.TOPICS, topic) for topic in names]
         configs: dict[str, TopicConfig] = {}
         failed: dict[str, Exception] = {}
-        for topic, response in zip(names, await self._requests.get_data_of(paths), strict=True):
+        for topic, response in zip(
+            names, await self._requests.get_data_for_paths(paths), strict=True
+        ):
             try:
                 if response.code == ZkCode.NONODE:
                     overrides = {}
@@ -58,7 +60,7 @@ class ZkAdmin:
         """Read the overrides of every entity of a type, by name, in two batches of requests."""
         names = await self.get_all_entities_with_config(entity_type)
         paths = [znode_paths.config_entity_path(entity_type, name) for name in names]
-        answers = await self._requests.get_data_of(paths)
+        answers = await self._requests.get_data_for_paths(paths)
         return {
             name: znode_payloads.decode_config(response.raise_if_failed().data)
             for name, response in zip(names, answers, strict=True)
@@ -171,7 +173,7 @@ class ZkAdmin:
 
     async def _existing(self, paths: Iterable[str]) -> list[bytes | None]:
         """Return the data of the nodes that exist."""
-        responses = await self._requests.get_data_of(list(paths))
+        responses = await self._requests.get_data_for_paths(list(paths))
         return [r.raise_if_failed().data for r in responses if r.code != ZkCode.NONODE]
 
     async def propagate_isr_changes(self, partitions: Iterable[TopicPartition]) -> str:

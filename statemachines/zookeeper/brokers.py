@@ -189,7 +189,9 @@ class ZkBrokers:
         of registered handlers."""
         ids = await self.get_sorted_broker_list()
         found = []
-        answers = await self._requests.get_data_of([znode_paths.broker_id_path(i) for i in ids])
+        answers = await self._requests.get_data_for_paths(
+            [znode_paths.broker_id_path(i) for i in ids]
+        )
         for broker_id, response in zip(ids, answers, strict=True):
             if response.code == ZkCode.NONODE:
                 continue

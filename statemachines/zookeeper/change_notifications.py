@@ -92,7 +92,7 @@ class ChangeNotifications:
         names = sorted(await requests.get_children(self.path), key=znode_paths.sequence_number)
         wall_ms = self._host.wall_ms()
         paths = [f"{self.path}/{name}" for name in names]
-        for path, answer in zip(paths, await requests.get_data_of(paths), strict=True):
+        for path, answer in zip(paths, await requests.get_data_for_paths(paths), strict=True):
             if answer.code != ZkCode.OK or answer.stat is None:
                 continue
             number = znode_paths.sequence_number(path)

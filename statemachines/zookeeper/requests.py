@@ -137,7 +137,7 @@ class ZkRequests:
         data, stat = await self.get_data_and_stat(path)
         return data, UNKNOWN_VERSION if stat is None else stat.version
 
-    async def get_data_of(self, paths: Sequence[str]) -> list[ZkResponse]:
+    async def get_data_for_paths(self, paths: Sequence[str]) -> list[ZkResponse]:
         return await self.send([GetDataRequest(path) for path in paths])
 
     async def exist(self, paths: Sequence[str]) -> list[bool]:

@@ -63,7 +63,7 @@ class ZkTopics:
         names = list(topics)
         found = []
         shared = self.shared.assignments()
-        answers = await self._requests.get_data_of(
+        answers = await self._requests.get_data_for_paths(
             [znode_paths.topic_path(topic) for topic in names]
         )
         for topic, response in zip(names, answers, strict=True):
@@ -193,7 +193,7 @@ class ZkTopics:
     ) -> list[ZkResponse]:
         """Read state nodes; returns responses in order whatever their codes. Arms the watches of
         registered handlers."""
-        return await self._requests.get_data_of(
+        return await self._requests.get_data_for_paths(
             [znode_paths.topic_partition_state_path(p) for p in partitions]
         )
 

@@ -22,7 +22,7 @@ class ControlledShutdownFlow:
     async def process_controlled_shutdown(self, event: ControlledShutdown) -> None:
         """Answer with the partitions that the broker still leads, or with the error."""
         try:
-            outcome = await self._relieve(event.broker_id, event.broker_epoch)
+            outcome = await self._do_controlled_shutdown(event.broker_id, event.broker_epoch)
         except Cancelled:
             raise
         except Exception as error:
@@ -31,7 +31,9 @@ class ControlledShutdownFlow:
             return
         event.callback(outcome)
 
-    async def _relieve(self, broker_id: int, broker_epoch: int) -> list[TopicPartition]:
+    async def _do_controlled_shutdown(
+        self, broker_id: int, broker_epoch: int
+    ) -> list[TopicPartition]:
         parts = self._parts
         context = parts.context
         if not parts.is_active:
@@ -43,7 +45,7 @@ class ControlledShutdownFlow:
             if broker_epoch < known:
                 raise KafkaError(
                     ErrorCode.STALE_BROKER_EPOCH,
-                    f"broker {broker_id} asked with epoch {broker_epoch}, registered is {known}",
+                    f"broker {broker_id} sent epoch {broker_epoch}, but is registered with {known}",
                 )
         if not context.brokers.is_live_or_shutting_down_broker(broker_id):
             raise KafkaError(

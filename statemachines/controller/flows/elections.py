@@ -134,15 +134,17 @@ class Elections:
             asked = event.partitions
         outcomes: ElectionOutcomes = {}
         electable: list[TopicPartition] = []
-        takes_all = not parts.behaviour.elections_by_znode_checked
+        skips_validation = not parts.behaviour.elections_by_znode_checked
         for topic_partition in asked:
-            refusal = self._refusal(topic_partition, event.election_type)
-            if refusal is None or (takes_all and refusal[0] == ErrorCode.ELECTION_NOT_NEEDED):
+            ineligibility = self._ineligibility(topic_partition, event.election_type)
+            if ineligibility is None or (
+                skips_validation and ineligibility[0] == ErrorCode.ELECTION_NOT_NEEDED
+            ):
                 electable.append(topic_partition)
             else:
-                outcomes[topic_partition] = refusal
+                outcomes[topic_partition] = ineligibility
         unknown: list[TopicPartition] = []
-        if takes_all:
+        if skips_validation:
             has_assignment = parts.context.topics.has_assignment
             unknown = [tp for tp in asked if not has_assignment(tp)]
         results = await self.on_replica_election(
@@ -153,7 +155,7 @@ class Elections:
         if event.callback is not None:
             event.callback(outcomes)
 
-    def _refusal(
+    def _ineligibility(
         self, topic_partition: TopicPartition, election_type: int
     ) -> tuple[ErrorCode, str | None] | None:
         parts = self._parts

@@ -97,7 +97,7 @@ class Features:
         results: dict[str, tuple[ErrorCode, str | None]] = {}
         for update in event.updates:
             name, level = update.name, update.level
-            problem = self._problem(update)
+            problem = self._update_error(update)
             if problem is not None:
                 results[name] = (ErrorCode.INVALID_REQUEST, problem)
                 continue
@@ -105,7 +105,7 @@ class Features:
             if level < 1:
                 target.pop(name)
             else:
-                target[name] = (self._own_levels()[name][0], level)
+                target[name] = (self._supported_levels()[name][0], level)
         if target != self.finalized and not await self._write(target):
             failed = (ErrorCode.FEATURE_UPDATE_FAILED, _FAILED)
             results = {n: failed if r[0] == ErrorCode.NONE else r for n, r in results.items()}
@@ -123,10 +123,10 @@ class Features:
         self.finalized = target
         return True
 
-    def _own_levels(self) -> _Levels:
+    def _supported_levels(self) -> _Levels:
         return {name: (low, high) for name, low, high in self._parts.broker_info().features}
 
-    def _problem(self, update: FeatureUpdate) -> str | None:
+    def _update_error(self, update: FeatureUpdate) -> str | None:
         """Return why an update is refused, or None (``KafkaController.validateFeatureUpdate``)."""
         from ....protocol.admin import SAFE_DOWNGRADE, UNSAFE_DOWNGRADE, UPGRADE
 
@@ -159,7 +159,7 @@ class Features:
         return self._incompatibility(update.name, level, wording.level)
 
     def _incompatibility(self, name: str, level: int, level_name: str) -> str | None:
-        own = self._own_levels().get(name)
+        own = self._supported_levels().get(name)
         if own is None:
             return f"{_NOT_APPLIED} the provided feature is not supported."
         if level < own[0]:

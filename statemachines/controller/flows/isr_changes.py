@@ -67,9 +67,9 @@ class IsrChanges:
         (docs/kafka/isr.md#changes-through-the-controller)."""
         parts = self._parts
         request = event.request
-        refusal = self._refusal(request)
-        if refusal is not None:
-            event.callback(AlterIsrResponse(refusal))
+        error_code = self._request_error(request)
+        if error_code is not None:
+            event.callback(AlterIsrResponse(error_code))
             return
         try:
             answers = await self._alter(request)
@@ -85,7 +85,7 @@ class IsrChanges:
             if isinstance(answer, LeaderAndIsr):
                 await self._reassignments.maybe_complete(topic_partition)
 
-    def _refusal(self, request: AlterIsrRequest) -> ErrorCode | None:
+    def _request_error(self, request: AlterIsrRequest) -> ErrorCode | None:
         parts = self._parts
         if not parts.is_active:
             return ErrorCode.NOT_CONTROLLER
@@ -99,7 +99,7 @@ class IsrChanges:
         answers: _Answers = {}
         accepted: dict[TopicPartition, LeaderAndIsr] = {}
         for asked in request.partitions:
-            answer = self._judge(asked, request.broker_id)
+            answer = self._immediate_answer(asked, request.broker_id)
             if answer is None:
                 accepted[asked.topic_partition] = LeaderAndIsr(
                     request.broker_id, asked.leader_epoch, asked.new_isr, asked.zk_version
@@ -124,7 +124,9 @@ class IsrChanges:
             asked.topic_partition: answers[asked.topic_partition] for asked in request.partitions
         }
 
-    def _judge(self, asked: AlterIsrPartition, broker_id: int) -> LeaderAndIsr | ErrorCode | None:
+    def _immediate_answer(
+        self, asked: AlterIsrPartition, broker_id: int
+    ) -> LeaderAndIsr | ErrorCode | None:
         """Return an answer that needs no write, or None if the change should be written.
 
         As versions and epochs protect the state, the sender need not be the leader.

@@ -70,7 +70,7 @@ class LegacyReassignments(ReassignmentFlow):
         dropped: list[TopicPartition] = []
         for topic_partition in partitions:
             target = self._targets[topic_partition]
-            problem = self._problem(topic_partition, target)
+            problem = self._target_error(topic_partition, target)
             if problem is None:
                 parts.topic_deletion.mark_topic_ineligible_for_deletion(
                     [topic_partition.topic], "topic reassignment in progress"
@@ -88,7 +88,7 @@ class LegacyReassignments(ReassignmentFlow):
         if dropped:
             await self._remove(dropped)
 
-    def _problem(self, topic_partition: TopicPartition, target: tuple[int, ...]) -> str | None:
+    def _target_error(self, topic_partition: TopicPartition, target: tuple[int, ...]) -> str | None:
         parts = self._parts
         if parts.topic_deletion.is_topic_queued_up_for_deletion(topic_partition.topic):
             return "its topic is being deleted"

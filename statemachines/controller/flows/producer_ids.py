@@ -18,9 +18,9 @@ class ProducerIdBlocks:
     async def process_allocate(self, event: AllocateProducerIds) -> None:
         """Allocate a block and answer with it, or with the error."""
         parts, request = self._parts, event.request
-        refusal = self._refusal(event)
-        if refusal is not None:
-            event.callback(AllocateProducerIdsResponse(refusal))
+        error = self._request_error(event)
+        if error is not None:
+            event.callback(AllocateProducerIdsResponse(error))
             return
         try:
             first, last = await parts.zk.brokers.allocate_producer_id_block(request.broker_id)
@@ -33,7 +33,7 @@ class ProducerIdBlocks:
             return
         event.callback(AllocateProducerIdsResponse(ErrorCode.NONE, first, last - first + 1))
 
-    def _refusal(self, event: AllocateProducerIds) -> ErrorCode | None:
+    def _request_error(self, event: AllocateProducerIds) -> ErrorCode | None:
         parts, request = self._parts, event.request
         if not parts.is_active:
             return ErrorCode.NOT_CONTROLLER

@@ -90,7 +90,7 @@ class Reassignments(ReassignmentFlow):
         results: dict[TopicPartition, _Result] = {}
         accepted: dict[TopicPartition, ReplicaAssignment] = {}
         for topic_partition, target in event.reassignments:
-            problem = None if target is None else self._problem(topic_partition, target)
+            problem = None if target is None else self._target_error(topic_partition, target)
             if problem is not None:
                 results[topic_partition] = (ErrorCode.INVALID_REPLICA_ASSIGNMENT, problem)
                 continue
@@ -107,7 +107,7 @@ class Reassignments(ReassignmentFlow):
         results.update(await self._trigger(accepted))
         event.callback(results)
 
-    def _problem(self, topic_partition: TopicPartition, target: tuple[int, ...]) -> str | None:
+    def _target_error(self, topic_partition: TopicPartition, target: tuple[int, ...]) -> str | None:
         """Return why a requested list of replicas is invalid, or None; for API requests only."""
         if not target:
             return "Empty replica list specified in partition reassignment."
@@ -153,10 +153,12 @@ class Reassignments(ReassignmentFlow):
             ) or not parts.context.topics.partition_replica_assignment(topic_partition):
                 results[topic_partition] = (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, UNKNOWN_PARTITION)
             else:
-                results[topic_partition] = await self._try(topic_partition, assignment)
+                results[topic_partition] = await self._start(topic_partition, assignment)
         return results
 
-    async def _try(self, topic_partition: TopicPartition, assignment: ReplicaAssignment) -> _Result:
+    async def _start(
+        self, topic_partition: TopicPartition, assignment: ReplicaAssignment
+    ) -> _Result:
         try:
             await self.on_partition_reassignment(topic_partition, assignment)
         except ControllerMoved:

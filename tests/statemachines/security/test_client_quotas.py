@@ -186,8 +186,8 @@ def test_bytes_that_a_client_did_not_get_do_not_count() -> None:
     assert quotas.bytes_in_window(PRODUCER_BYTE_RATE, "u", "c") == 10
     assert quotas.bytes_in_window(PRODUCER_BYTE_RATE, "u", "d") is None
     assert quotas.use_bytes(PRODUCER_BYTE_RATE, "u", "c", 11, 0) == 1000
-    quotas.take_bytes_back(PRODUCER_BYTE_RATE, "u", "c", 11, 0)
-    quotas.take_bytes_back(PRODUCER_BYTE_RATE, "u", "d", 11, 0)
+    quotas.unrecord_bytes(PRODUCER_BYTE_RATE, "u", "c", 11, 0)
+    quotas.unrecord_bytes(PRODUCER_BYTE_RATE, "u", "d", 11, 0)
     assert quotas.use_bytes(PRODUCER_BYTE_RATE, "u", "c", 10, 0) == 0
 
 
@@ -228,9 +228,9 @@ def test_a_quota_of_an_address_is_told_and_can_be_asked_for() -> None:
     for count, value in enumerate((1.0, 2.0, None), 1):
         quotas.ip_changed("a", {} if value is None else {rate: str(value)})
         assert (len(told), quotas.limits_connections) == (count, value is not None)
-        assert quotas.holds({"ip": "a"}, rate, value)
-        assert not quotas.holds({"ip": "a"}, rate, 3.0)
-    assert not quotas.holds({"ip": "a"}, rate, 2.0)
+        assert quotas.has_quota({"ip": "a"}, rate, value)
+        assert not quotas.has_quota({"ip": "a"}, rate, 3.0)
+    assert not quotas.has_quota({"ip": "a"}, rate, 2.0)
 
 
 def test_connections_are_counted_anew_with_the_rest() -> None:

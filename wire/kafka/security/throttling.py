@@ -142,7 +142,7 @@ class ThrottlingBackend(InterceptingBackend):
                 is_empty = self._behaviour.throttled_after_answers
                 if throttle_ms and is_empty and response.error is ErrorCode.NONE:
                     now_ms = self._now_ms()
-                    quotas.take_bytes_back(name, user, context.client_id, count, now_ms)
+                    quotas.unrecord_bytes(name, user, context.client_id, count, now_ms)
                     session_id = response.session_id if request.session_epoch > 0 else 0
                     response = replace(response, session_id=session_id, partitions=())
                 response = self._throttled(response, throttle_ms)
