@@ -214,8 +214,8 @@ class ConsumerGroup:
         elif value is None:
             left = self.members.get(member_id)
             if left is not None:
-                gone = left._replace(member_epoch=_LEFT_EPOCH, previous_epoch=_LEFT_EPOCH)
-                self._put(gone._replace(assigned={}, pending_revocation={}))
+                former = left._replace(member_epoch=_LEFT_EPOCH, previous_epoch=_LEFT_EPOCH)
+                self._put(former._replace(assigned={}, pending_revocation={}))
         else:
             known = self.members.get(member_id) or ConsumerMember(member_id)
             self._put(known._replace(**value._asdict()))

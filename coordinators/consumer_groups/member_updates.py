@@ -145,12 +145,12 @@ class MemberUpdates:
     ) -> list[GroupRecord]:
         """Return the records that remove members and raise the epoch."""
         group_id = group.group_id
-        gone = {member.member_id for member in leaving}
+        leaving_ids = {member.member_id for member in leaving}
         records: list[GroupRecord] = []
         for member in leaving:
             records += group_records.member_tombstones(group_id, member.member_id)
         topics = self._topics.subscribed_topics(
-            m for m in group.members.values() if m.member_id not in gone
+            m for m in group.members.values() if m.member_id not in leaving_ids
         )
         if topics != group.topics:
             records.append(group_records.subscribed_topics(group_id, topics))

@@ -110,14 +110,14 @@ class ConsumerGroupStore(GroupStore):
 
     def drop_groups(self, number: int | None) -> list[str]:
         """Forget the groups of a partition, or all groups for None; return their ids."""
-        gone = super().drop_groups(number)
+        removed = super().drop_groups(number)
         for group_id, group in list(self.consumer_groups.items()):
             if number is None or self.log.partition_for(group_id) == number:
                 group.stop_reporting()
                 group.end()
                 del self.consumer_groups[group_id]
-                gone.append(group_id)
-        return gone
+                removed.append(group_id)
+        return removed
 
     def forget(self, group_id: str) -> None:
         """Remove a group that is dead."""

@@ -240,14 +240,14 @@ class GroupStore:
 
     def drop_groups(self, number: int | None) -> list[str]:
         """Forget the groups of a partition, or all groups for None; return their ids."""
-        gone = []
+        removed = []
         for group_id, group in list(self.groups.items()):
             if number is None or self.log.partition_for(group_id) == number:
                 group.unloaded()
                 self.carry_out(group)
                 del self.groups[group_id]
-                gone.append(group_id)
-        return gone
+                removed.append(group_id)
+        return removed
 
     @property
     def is_loading(self) -> bool:
@@ -312,9 +312,9 @@ class GroupStore:
             return
         self.owned.pop(number, None)
         self.loading.pop(number, None)
-        gone = set(self.drop_groups(number))
+        removed = set(self.drop_groups(number))
         for producer_id, group_ids in list(self._open_groups_by_producer.items()):
-            for group_id in [g for g in group_ids if g in gone]:
+            for group_id in [g for g in group_ids if g in removed]:
                 self._close_group(producer_id, group_id)
         yield from ()
 

@@ -169,9 +169,9 @@ def not_controller(names: Sequence[str], message: str | None = None) -> tuple[To
 
 
 def error_results(
-    asked: Sequence[tuple[str | None, str]], error: ErrorCode
+    requested: Sequence[tuple[str | None, str]], error: ErrorCode
 ) -> tuple[TopicResult, ...]:
-    return tuple(TopicResult(name or "", error, None, topic_id) for name, topic_id in asked)
+    return tuple(TopicResult(name or "", error, None, topic_id) for name, topic_id in requested)
 
 
 def with_timeout_error(result: TopicResult, is_late: bool) -> TopicResult:

@@ -73,8 +73,8 @@ class ConfigDescriptions:
                 entries = await self._describe(resource, names, request, values)
                 results.append(DescribeConfigsResult(resource, ErrorCode.NONE, unset, entries))
             except KafkaError as error:
-                told = error.message or unset
-                results.append(DescribeConfigsResult(resource, error.code, told, ()))
+                message = error.message or unset
+                results.append(DescribeConfigsResult(resource, error.code, message, ()))
         return DescribeConfigsResponse(tuple(results))
 
     async def _describe(

@@ -61,10 +61,10 @@ class PartitionAdmin:
         if not parts.behaviour.elect_leaders_api:
             return await self._elect_by_znode(partitions)
         pending: Pending[ElectionOutcomes] = Pending()
-        asked = tuple(dict.fromkeys(partitions))
+        requested = tuple(dict.fromkeys(partitions))
         from_api = ElectionTrigger.ADMIN_CLIENT_TRIGGERED
         parts.controller.put(
-            ReplicaLeaderElection(asked, request.election_type, from_api, pending.set_result)
+            ReplicaLeaderElection(requested, request.election_type, from_api, pending.set_result)
         )
         outcomes = await pending
         leaders = {
@@ -134,8 +134,8 @@ class PartitionAdmin:
         if not parts.behaviour.reassignment_api:
             return await self._reassign_by_znode(reassignments)
         pending: Pending[ReassignmentOutcome] = Pending()
-        asked = tuple(reassignments.items())
-        parts.controller.put(ApiPartitionReassignment(asked, pending.set_result))
+        requested = tuple(reassignments.items())
+        parts.controller.put(ApiPartitionReassignment(requested, pending.set_result))
         outcome = await pending
         if isinstance(outcome, ErrorCode):
             return AlterPartitionReassignmentsResponse(
@@ -168,8 +168,8 @@ class PartitionAdmin:
     ) -> ListPartitionReassignmentsResponse:
         """Return the ongoing reassignments of the requested partitions, or of all."""
         pending: Pending[ErrorCode | tuple[OngoingReassignment, ...]] = Pending()
-        asked = None if request.partitions is None else tuple(dict.fromkeys(request.partitions))
-        self._parts.controller.put(ListPartitionReassignments(asked, pending.set_result))
+        requested = None if request.partitions is None else tuple(dict.fromkeys(request.partitions))
+        self._parts.controller.put(ListPartitionReassignments(requested, pending.set_result))
         outcome = await pending
         if isinstance(outcome, ErrorCode):
             return ListPartitionReassignmentsResponse(outcome, error_message=NOT_CONTROLLER_MESSAGE)

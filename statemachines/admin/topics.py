@@ -277,20 +277,20 @@ class TopicAdmin:
     async def delete_topics(self, request: DeleteTopicsRequest) -> DeleteTopicsResponse:
         """Mark topics for deletion, then wait until they are gone from the local metadata."""
         parts = self._parts
-        asked: list[tuple[str | None, str]] = [(name, "") for name in request.topics]
-        asked += [(None, topic_id) for topic_id in request.topic_ids]
-        asked += [(None, "")] * request.nameless
-        asked += request.names_with_ids
+        requested: list[tuple[str | None, str]] = [(name, "") for name in request.topics]
+        requested += [(None, topic_id) for topic_id in request.topic_ids]
+        requested += [(None, "")] * request.nameless
+        requested += request.names_with_ids
         if not parts.controller.is_active:
-            return DeleteTopicsResponse(error_results(asked, ErrorCode.NOT_CONTROLLER))
+            return DeleteTopicsResponse(error_results(requested, ErrorCode.NOT_CONTROLLER))
         checks_switch = not parts.behaviour.deletion_is_tried_when_disabled
         if checks_switch and not parts.config["delete.topic.enable"]:
-            return DeleteTopicsResponse(error_results(asked, ErrorCode.TOPIC_DELETION_DISABLED))
+            return DeleteTopicsResponse(error_results(requested, ErrorCode.TOPIC_DELETION_DISABLED))
         if request.names_with_ids:
-            return DeleteTopicsResponse(error_results(asked, ErrorCode.INVALID_REQUEST))
+            return DeleteTopicsResponse(error_results(requested, ErrorCode.INVALID_REQUEST))
         results: list[TopicResult] = []
-        for asked_name, topic_id in asked:
-            name = parts.metadata.topic_name(topic_id) if topic_id else asked_name
+        for requested_name, topic_id in requested:
+            name = parts.metadata.topic_name(topic_id) if topic_id else requested_name
             try:
                 if name is None:  # an unknown id, or a topic without name and id
                     raise KafkaError(_UNKNOWN_ID if topic_id else _NOT_AUTHORIZED)

@@ -140,8 +140,8 @@ class AclStore:
         """Create a store; without an authorizer it refuses every request."""
         self._zk = zk
         self._behaviour = behaviour
-        is_here = behaviour.missing_authorizer_is_brokers
-        self._no_authorizer = _NO_AUTHORIZER_HERE if is_here else _NO_AUTHORIZER
+        is_on_broker = behaviour.missing_authorizer_is_brokers
+        self._no_authorizer = _NO_AUTHORIZER_HERE if is_on_broker else _NO_AUTHORIZER
         self._authorizer = authorizer
         roots = [ACL_CHANGES]
         if behaviour.prefixed_acls:
@@ -223,14 +223,14 @@ class AclStore:
                 for at, found in enumerate(request.filters)
                 if not found.is_unknown and found.matches_resource(resource)
             ]
-            gone: dict[AclEntry, int] = {}
+            removed: dict[AclEntry, int] = {}
             for acl in authorizer.acls(_filter_for(resource)):
                 at = next((at for at, found in wanted if found.matches_entry(acl.entry)), None)
                 if at is not None:
-                    gone[acl.entry] = at
+                    removed[acl.entry] = at
                     deleted[at].append(acl)
-            if gone:
-                await self._update(resource, functools.partial(_removed, gone))
+            if removed:
+                await self._update(resource, functools.partial(_removed, removed))
         return DeleteAclsResponse(
             tuple(
                 DeletedAcls(ErrorCode.INVALID_REQUEST, _UNKNOWN)
@@ -285,8 +285,8 @@ def _added(new: list[AclEntry], old: tuple[AclEntry, ...]) -> list[AclEntry]:
     return [*old, *new]
 
 
-def _removed(gone: dict[AclEntry, int], old: tuple[AclEntry, ...]) -> list[AclEntry]:
-    return [entry for entry in old if entry not in gone]
+def _removed(removed: dict[AclEntry, int], old: tuple[AclEntry, ...]) -> list[AclEntry]:
+    return [entry for entry in old if entry not in removed]
 
 
 def _filter_for(resource: Resource) -> AclFilter:

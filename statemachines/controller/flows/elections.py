@@ -37,10 +37,10 @@ class Elections:
         """
         parts = self._parts
         context = parts.context
-        asked = await parts.zk.admin.get_preferred_replica_election()
+        requested = await parts.zk.admin.get_preferred_replica_election()
         pending = [
             tp
-            for tp in asked
+            for tp in requested
             if (replicas := context.topics.partition_replica_assignment(tp))
             and self._leader_of(tp) != replicas[0]
             and not parts.topic_deletion.is_topic_queued_up_for_deletion(tp.topic)
@@ -127,15 +127,15 @@ class Elections:
             and not await parts.watches.watch_preferred_election()
         ):
             return
-        asked: Sequence[TopicPartition]
+        requested: Sequence[TopicPartition]
         if event.partitions is None:
-            asked = await parts.zk.admin.get_preferred_replica_election()
+            requested = await parts.zk.admin.get_preferred_replica_election()
         else:
-            asked = event.partitions
+            requested = event.partitions
         outcomes: ElectionOutcomes = {}
         electable: list[TopicPartition] = []
         skips_validation = not parts.behaviour.elections_by_znode_checked
-        for topic_partition in asked:
+        for topic_partition in requested:
             ineligibility = self._ineligibility(topic_partition, event.election_type)
             if ineligibility is None or (
                 skips_validation and ineligibility[0] == ErrorCode.ELECTION_NOT_NEEDED
@@ -146,7 +146,7 @@ class Elections:
         unknown: list[TopicPartition] = []
         if skips_validation:
             has_assignment = parts.context.topics.has_assignment
-            unknown = [tp for tp in asked if not has_assignment(tp)]
+            unknown = [tp for tp in requested if not has_assignment(tp)]
         results = await self.on_replica_election(
             electable, event.election_type, event.trigger, unknown
         )

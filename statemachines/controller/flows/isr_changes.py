@@ -98,14 +98,14 @@ class IsrChanges:
         context = parts.context
         answers: _Answers = {}
         accepted: dict[TopicPartition, LeaderAndIsr] = {}
-        for asked in request.partitions:
-            answer = self._immediate_answer(asked, request.broker_id)
+        for change in request.partitions:
+            answer = self._immediate_answer(change, request.broker_id)
             if answer is None:
-                accepted[asked.topic_partition] = LeaderAndIsr(
-                    request.broker_id, asked.leader_epoch, asked.new_isr, asked.zk_version
+                accepted[change.topic_partition] = LeaderAndIsr(
+                    request.broker_id, change.leader_epoch, change.new_isr, change.zk_version
                 )
             else:
-                answers[asked.topic_partition] = answer
+                answers[change.topic_partition] = answer
         update = await parts.zk.topics.update_leader_and_isr(
             accepted, context.epoch, context.epoch_zk_version
         )
@@ -119,13 +119,13 @@ class IsrChanges:
         for topic_partition in update.to_retry:
             answers[topic_partition] = ErrorCode.INVALID_UPDATE_VERSION
         await self.update_leadership_cache(written)
-        await self._announce([asked.topic_partition for asked in request.partitions])
+        await self._announce([change.topic_partition for change in request.partitions])
         return {
-            asked.topic_partition: answers[asked.topic_partition] for asked in request.partitions
+            change.topic_partition: answers[change.topic_partition] for change in request.partitions
         }
 
     def _immediate_answer(
-        self, asked: AlterIsrPartition, broker_id: int
+        self, change: AlterIsrPartition, broker_id: int
     ) -> LeaderAndIsr | ErrorCode | None:
         """Return an answer that needs no write, or None if the change should be written.
 
@@ -133,24 +133,24 @@ class IsrChanges:
         """
         context = self._parts.context
         strict = self._parts.behaviour.alter_isr_strict
-        leadership = context.topics.partition_leadership_info(asked.topic_partition)
+        leadership = context.topics.partition_leadership_info(change.topic_partition)
         if leadership is None:
             return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
         known = leadership.leader_and_isr
-        is_newer = asked.leader_epoch > known.leader_epoch or asked.zk_version > known.zk_version
+        is_newer = change.leader_epoch > known.leader_epoch or change.zk_version > known.zk_version
         if strict and is_newer:
             return ErrorCode.NOT_CONTROLLER
-        if asked.leader_epoch < known.leader_epoch:
+        if change.leader_epoch < known.leader_epoch:
             return ErrorCode.FENCED_LEADER_EPOCH
-        wanted = (broker_id, asked.leader_epoch, asked.new_isr)
-        is_known = wanted == (known.leader, known.leader_epoch, known.isr)
+        requested = (broker_id, change.leader_epoch, change.new_isr)
+        is_known = requested == (known.leader, known.leader_epoch, known.isr)
         if is_known and not known.is_recovering:  # a write clears the mark of recovery
             return known
         if strict:
-            if asked.zk_version < known.zk_version:
+            if change.zk_version < known.zk_version:
                 return ErrorCode.INVALID_UPDATE_VERSION
             live = context.brokers.live_broker_ids
-            if any(replica not in live for replica in asked.new_isr):
+            if any(replica not in live for replica in change.new_isr):
                 return ErrorCode.INELIGIBLE_REPLICA
         return None
 

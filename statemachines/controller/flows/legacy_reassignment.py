@@ -49,8 +49,8 @@ class LegacyReassignments(ReassignmentFlow):
         parts = self._parts
         if not parts.is_active or not await parts.watches.watch_reassignment():
             return
-        asked = await parts.zk.admin.get_partition_reassignment()
-        fresh = {tp: target for tp, target in asked.items() if tp not in self._targets}
+        requested = await parts.zk.admin.get_partition_reassignment()
+        fresh = {tp: target for tp, target in requested.items() if tp not in self._targets}
         self._targets.update(fresh)
         parts.context.topics.partitions_being_reassigned.add_all(fresh)
         await self._trigger(list(fresh))
@@ -156,8 +156,8 @@ class LegacyReassignments(ReassignmentFlow):
         parts = self._parts
         for topic_partition in partitions:
             parts.watches.unwatch_partition_state(topic_partition)
-        asked = await parts.zk.admin.get_partition_reassignment()
-        await self._write_remaining({tp: t for tp, t in asked.items() if tp not in partitions})
+        requested = await parts.zk.admin.get_partition_reassignment()
+        await self._write_remaining({tp: t for tp, t in requested.items() if tp not in partitions})
         for topic_partition in partitions:
             self._targets.pop(topic_partition, None)
         parts.context.topics.partitions_being_reassigned.discard_all(partitions)

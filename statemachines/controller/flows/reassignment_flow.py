@@ -69,12 +69,12 @@ class ReassignmentFlow(ABC):
             event.callback(ErrorCode.NOT_CONTROLLER)
             return
         context = parts.context
-        asked: Iterable[TopicPartition] = (
+        requested: Iterable[TopicPartition] = (
             context.topics.partitions_being_reassigned
             if event.partitions is None
             else event.partitions
         )
-        found = [(tp, context.topics.partition_full_replica_assignment(tp)) for tp in asked]
+        found = [(tp, context.topics.partition_full_replica_assignment(tp)) for tp in requested]
         event.callback(
             tuple(
                 OngoingReassignment(tp, a.replicas, a.adding, a.removing)

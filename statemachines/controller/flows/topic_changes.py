@@ -32,11 +32,11 @@ class TopicChanges:
         parts = self._parts
         context, zk = parts.context, parts.zk
         topics = await zk.topics.get_all_topics_in_cluster(register_watch=True)
-        new, gone = sorted_changes(context.topics.all_topics.names, topics)
+        new, removed = sorted_changes(context.topics.all_topics.names, topics)
         context.topics.set_all_topics(topics)
         await parts.watches.watch_topics(new)
         added = await zk.topics.get_replica_assignment_and_topic_ids_for_topics(new)
-        for topic in gone:
+        for topic in removed:
             context.topics.remove_topic(topic)
         await self.process_topic_ids(added)
         partitions: list[TopicPartition] = []
@@ -44,10 +44,10 @@ class TopicChanges:
             for topic_partition, assignment in found.assignment:
                 context.topics.update_partition_full_replica_assignment(topic_partition, assignment)
                 partitions.append(topic_partition)
-        if new or gone:
+        if new or removed:
             parts.log(
                 "info",
-                f"topics new: {len(new)}, gone: {len(gone)}, new partitions: {len(partitions)}",
+                f"topics new: {len(new)}, gone: {len(removed)}, new partitions: {len(partitions)}",
             )
         if partitions:
             await self.on_new_partition_creation(partitions)
@@ -133,12 +133,12 @@ class TopicChanges:
         """
         parts = self._parts
         context = parts.context
-        asked = await parts.zk.admin.get_topic_deletions()
-        unknown = [topic for topic in asked if topic not in context.topics.all_topics]
+        requested = await parts.zk.admin.get_topic_deletions()
+        unknown = [topic for topic in requested if topic not in context.topics.all_topics]
         if unknown:
             parts.log("warn", f"ignoring requests to delete unknown topics {unknown}")
             await parts.zk.admin.delete_topic_deletions(unknown, context.epoch_zk_version)
-        known = [topic for topic in asked if topic in context.topics.all_topics]
+        known = [topic for topic in requested if topic in context.topics.all_topics]
         deletion = parts.topic_deletion
         if not deletion.enabled:
             await parts.zk.admin.delete_topic_deletions(known, context.epoch_zk_version)
