@@ -24,7 +24,7 @@ def others(simulation: Simulation) -> list[int]:
 
 
 @pytest.mark.parametrize(("version", "one_by_one"), [("0.10", True), ("1.1", False)])
-def test_a_controlled_shutdown_tells_of_partitions_one_by_one(
+def test_a_controlled_shutdown_announces_each_partition_before_it_moves_the_next(
     version: str, one_by_one: bool
 ) -> None:
     """Until 1.0 each partition is written and announced before the next is looked at."""
@@ -48,7 +48,7 @@ def test_a_controlled_shutdown_tells_of_partitions_one_by_one(
 
 
 @pytest.mark.parametrize(("version", "expected"), [("0.10", TOPICS), ("1.1", 0), ("3.9", 0)])
-def test_a_new_controller_of_old_arms_each_topics_watch_by_itself(
+def test_an_old_controller_sets_each_topics_watch_with_a_request_of_its_own(
     version: str, expected: int
 ) -> None:
     """ZkClient armed a data watch with an exists request; later the read of the topic does."""
@@ -68,9 +68,7 @@ def test_a_new_controller_of_old_arms_each_topics_watch_by_itself(
 
 
 @pytest.mark.parametrize(("version", "epoch"), [("0.10", 1), ("1.1", 0), ("2.8", 0), ("3.9", 0)])
-def test_a_lone_broker_of_old_comes_back_as_controller_before_it_is_alive(
-    version: str, epoch: int
-) -> None:
+def test_a_lone_old_broker_becomes_controller_before_it_registers(version: str, epoch: int) -> None:
     """Until 1.0 it stands for election, then registers: its partitions are elected anew."""
     with Simulation(1, kafka_version=version, trace=False) as simulation:
         simulation.create_topics(["t"], 1, 1)
@@ -85,7 +83,7 @@ def test_a_lone_broker_of_old_comes_back_as_controller_before_it_is_alive(
         assert simulation.controller.id == 1
 
 
-def test_a_broker_of_old_stands_for_election_when_its_old_session_is_over() -> None:
+def test_an_old_broker_stands_for_election_after_its_former_session_expired() -> None:
     """Not while its predecessor is registered, as its start fails then: the others elect."""
     with Simulation(3, kafka_version="0.10", trace=False) as simulation:
         simulation.create_topics(["t"], 1, 3)

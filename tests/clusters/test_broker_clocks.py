@@ -52,7 +52,7 @@ def test_shifts_add_up_and_stay(cluster: Simulation) -> None:
     assert appended_ms(cluster, 0) == pytest.approx(40_000, abs=5000)
 
 
-def test_an_emptied_cluster_has_one_time() -> None:
+def test_a_reset_undoes_shifts_of_clocks() -> None:
     """As the faults before it are undone."""
     with Cluster(1) as cluster:
         cluster.broker(1).shift_clock(5000)
@@ -60,7 +60,7 @@ def test_an_emptied_cluster_has_one_time() -> None:
         assert cluster.broker(1).clock_shift_ms == 0
 
 
-def test_retention_goes_by_the_clock_of_the_broker() -> None:
+def test_retention_follows_the_clock_of_the_broker() -> None:
     """A leader that is eight days ahead deletes what is a week old to it; its follower copies
     the log start."""
     config = {"log.retention.check.interval.ms": 1000}
@@ -105,7 +105,7 @@ def test_nothing_changes_while_no_clock_is_set(cluster: Simulation) -> None:
         assert node.wall_ms == cluster.runtime.wall_ms  # type: ignore[attr-defined]
 
 
-def test_shift_is_told_and_checked(cluster: Simulation) -> None:
+def test_a_shift_is_recorded_in_the_trace_and_validated(cluster: Simulation) -> None:
     """The trace has it; what is no number of milliseconds is refused."""
     cluster.broker(1).shift_clock(-500)
     told = [event.why for event in cluster.trace().filter("kind == fault")]

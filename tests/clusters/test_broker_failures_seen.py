@@ -30,7 +30,9 @@ CONTROL_REQUESTS = (LeaderAndIsrRequest, UpdateMetadataRequest, StopReplicaReque
 
 
 @pytest.mark.parametrize(("version", "rise"), [("1.1", 1), ("2.8", 2), ("3.9", 2)])
-def test_a_leader_that_was_controller_costs_two_epochs(version: str, rise: int) -> None:
+def test_a_leader_that_was_also_the_controller_raises_the_epoch_twice(
+    version: str, rise: int
+) -> None:
     """CP-80: the new controller first takes the leadership away, then elects (from 2.3)."""
     config = {"unclean.leader.election.enable": True}
     with running(2, version, config=config, topics={"t": {"assignment": {0: [1, 2]}}}) as cluster:
@@ -100,7 +102,7 @@ def test_a_partition_of_a_broker_that_stays_down_is_shown_without_leader(version
 @pytest.mark.parametrize(
     ("version", "is_noticed"), [("0.10", False), ("1.1", False), ("2.8", True), ("3.9", True)]
 )
-def test_a_broker_that_bounces_unseen_is_told_everything_again(
+def test_a_broker_that_bounces_unnoticed_gets_its_state_again(
     version: str, is_noticed: bool
 ) -> None:
     """CP-113: the broker epoch betrays the restart; before 2.2 nobody noticed (KIP-380)."""

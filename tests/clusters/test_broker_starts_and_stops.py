@@ -204,7 +204,7 @@ def test_a_broker_that_leaves_does_not_rejoin_the_isr(version: str) -> None:
 
 
 @pytest.mark.parametrize("version", JUDGED_VERSIONS)
-def test_no_fetcher_is_started_while_the_controller_is_asked(version: str) -> None:
+def test_no_fetcher_starts_during_a_controlled_shutdown(version: str) -> None:
     """However long the controller lets a leaving broker wait, it copies nothing in anew."""
     config = {"controlled.shutdown.enable": True, "replica.lag.time.max.ms": 1000}
     topics = {"t": {"assignment": {0: [2, 3]}}}

@@ -152,7 +152,7 @@ def drift(seed: int) -> str:
         return simulation.fingerprint
 
 
-def test_a_seed_gives_one_run() -> None:
+def test_the_same_seed_gives_the_same_run_with_clock_rates() -> None:
     fingerprints = [drift(seed) for seed in (1, 1, 2)]
     assert fingerprints[0] == fingerprints[1] != fingerprints[2]
 
@@ -193,7 +193,7 @@ def test_a_trace_of_rates_is_verified(tmp_path: Path, capsys: pytest.CaptureFixt
     assert "verified" in capsys.readouterr().out
 
 
-def test_a_rate_is_told_and_checked(cluster: Simulation) -> None:
+def test_a_clock_rate_is_recorded_in_the_trace_and_validated(cluster: Simulation) -> None:
     """The trace has it; what is no sensible rate is refused."""
     broker = cluster.broker(1)
     assert broker.clock_rate == 1
@@ -210,7 +210,7 @@ def test_a_rate_is_told_and_checked(cluster: Simulation) -> None:
 
 
 @pytest.mark.parametrize("mode", ["live", "threaded"])
-def test_a_served_cluster_has_rates_until_it_is_emptied(mode: str) -> None:
+def test_a_reset_ends_the_clock_rates_of_a_served_cluster(mode: str) -> None:
     """As the faults before it are undone; what its brokers write then has the right date."""
     with Cluster(1, runtime=mode, topics={"t": {}}) as cluster:
         cluster.broker(1).set_clock_rate(10)

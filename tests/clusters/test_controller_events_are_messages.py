@@ -60,7 +60,7 @@ def test_the_trace_of_a_failover_names_the_events(version: str) -> None:
 
 
 @pytest.mark.parametrize("version", JUDGED_VERSIONS)
-def test_an_event_has_a_cause_and_causes_what_it_asks(version: str) -> None:
+def test_an_event_has_a_cause_and_is_the_cause_of_its_requests(version: str) -> None:
     """WatchEvent, then BrokerChange, then the reading of the registrations."""
 
     def kill(simulation: Simulation) -> None:
@@ -78,7 +78,7 @@ def test_an_event_has_a_cause_and_causes_what_it_asks(version: str) -> None:
     assert asked == ["ClientPacket"]
 
 
-def test_the_next_event_is_delivered_when_the_one_in_hand_is_done() -> None:
+def test_the_next_event_is_delivered_when_the_current_one_is_processed() -> None:
     """Three events put at once, each reads ZooKeeper: three deliveries, one after another."""
     with running(3, "3.9", topics=ONE_TOPIC) as cluster:
         manager = cluster.running.require_controller().event_manager
@@ -99,7 +99,7 @@ def test_the_next_event_is_delivered_when_the_one_in_hand_is_done() -> None:
 
 
 @pytest.mark.parametrize("version", JUDGED_VERSIONS)
-def test_an_event_that_is_held_keeps_nothing_else_back(version: str) -> None:
+def test_a_held_event_delays_no_other_event(version: str) -> None:
     """The broker that died stays leader until BrokerChange is released; topics are created."""
     with running(3, version, topics=ONE_TOPIC) as cluster:
         hold = cluster.network.hold(is_a(BrokerChange))
@@ -158,7 +158,7 @@ def test_preempted_events_are_recorded_as_dropped() -> None:
     assert "TopicChange" not in [e.type for e in to_controllers(events, "deliver")]
 
 
-def test_a_gate_holds_events_that_are_named_only() -> None:
+def test_a_gate_holds_only_the_events_that_it_names() -> None:
     """What stories call hold: everything for a machine does not stop its controller."""
     with running(3, "3.9", topics=ONE_TOPIC) as cluster:
         gate = MessageGate(cluster.running)

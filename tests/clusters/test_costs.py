@@ -162,7 +162,7 @@ READS = [GetDataRequest("/")] * 20
         "the server's time is shared by all",
     ],
 )
-def test_what_requests_wait_for(
+def test_requests_wait_for_the_costs_of_brokers_and_zookeeper(
     costs: Costs, in_flight: int, requests: Sequence[Request], expected_ms: float
 ) -> None:
     """Round trip, window, processor and quorum of ZooKeeper."""
@@ -220,7 +220,7 @@ def response_ms(costs: Costs, record_bytes: int, acks: int = -1, replicas: int =
         "while one message is on its way the disk writes the one before",
     ],
 )
-def test_what_records_wait_for(
+def test_records_wait_for_processor_disk_and_bandwidth(
     costs: Costs, record_bytes: int, expected_ms: Sequence[float]
 ) -> None:
     """Processor and disk of a broker, and the way out of a machine."""
@@ -255,7 +255,7 @@ def test_records_wait_for_a_narrow_link_and_other_links_do_not() -> None:
     assert answered_after_ms() == pytest.approx(narrow, rel=0.05)
 
 
-def test_followers_append_what_they_fetched_before_they_say_so() -> None:
+def test_followers_append_fetched_records_before_they_acknowledge_them() -> None:
     """With acks=all a record waits for the disks of the leader and of the follower."""
     alone = response_ms(Costs(disk_append_ms=5), 100)
     followed = response_ms(Costs(disk_append_ms=5), 100, replicas=2)

@@ -117,7 +117,7 @@ def test_the_znode_of_a_dying_topic_is_put_back(version: str) -> None:
 
 
 @pytest.mark.parametrize("version", JUDGED_VERSIONS)
-def test_a_topic_grown_by_nobody_watching_is_deleted_whole(version: str) -> None:
+def test_a_topic_that_grew_without_a_controller_is_deleted_completely(version: str) -> None:
     """CP-160: the next controller takes the second partition for the topic's; both go."""
     with running(3, version, config=DELETES, topics=TOPIC) as cluster:
         suspend(cluster, 3)

@@ -49,7 +49,7 @@ def elect_by_znode(cluster: Simulation) -> None:
 
 
 @pytest.mark.parametrize("version", JUDGED_VERSIONS)
-def test_the_election_znode_works_again_and_again(version: str) -> None:
+def test_the_election_znode_can_be_used_repeatedly(version: str) -> None:
     """CP-120, CP-121: the watch is armed anew; two failures and two elections make epoch 4."""
     with running(2, version, topics=TWO_ONE) as cluster:
         for turn in (1, 2):
@@ -62,7 +62,7 @@ def test_the_election_znode_works_again_and_again(version: str) -> None:
 
 
 @pytest.mark.parametrize("version", JUDGED_VERSIONS)
-def test_the_election_znode_goes_although_the_preferred_replica_is_down(version: str) -> None:
+def test_the_election_znode_is_deleted_although_the_preferred_replica_is_down(version: str) -> None:
     """CP-122: the request is dropped, leadership stays with epoch 1."""
     with running(2, version, topics=TWO_ONE) as cluster:
         cluster.broker(2).shutdown()
@@ -116,7 +116,7 @@ def test_a_preferred_replica_that_is_down_cannot_be_elected(version: str) -> Non
 
 
 @pytest.mark.parametrize("version", CURRENT)
-def test_an_unclean_election_needs_a_replica_that_lives(version: str) -> None:
+def test_an_unclean_election_needs_a_live_replica(version: str) -> None:
     """CP-130: nobody is there; nothing changes."""
     topics = {"t": {"assignment": {0: [2, 3]}}, "healthy": {"assignment": {0: [1]}}}
     with running(3, version, topics=topics) as cluster:

@@ -35,7 +35,7 @@ def parse(text: str) -> ScenarioSpec:
         ),
     ],
 )
-def test_a_fault_that_could_hit_nothing_is_refused_with_the_nearest_name(
+def test_a_fault_without_a_target_is_refused_with_the_nearest_name(
     fault: str, problem: str
 ) -> None:
     """Before the scenario is run, not at the time of the fault."""

@@ -21,7 +21,7 @@ def values(cluster: Simulation, partition: int, replica: int) -> list[bytes | No
 
 
 @pytest.mark.parametrize("version", SINCE_1_0)
-def test_one_of_two_directories_takes_only_its_replicas_along(version: str) -> None:
+def test_a_failed_directory_of_two_takes_only_its_replicas_offline(version: str) -> None:
     """CP-191: its partitions get another leader, the others stay; the notification is consumed."""
     with running(2, version, topics=LED_BY_2, config=TWO) as cluster:
         for partition in (0, 1):
@@ -42,7 +42,7 @@ def test_one_of_two_directories_takes_only_its_replicas_along(version: str) -> N
 
 
 @pytest.mark.parametrize("version", SINCE_1_0)
-def test_a_failed_directory_stays_out_until_it_is_in_order(version: str) -> None:
+def test_a_failed_directory_stays_offline_until_it_is_repaired(version: str) -> None:
     """A restart alone neither brings its replicas back nor makes them elsewhere
     (docs/kafka/brokers.md#failed-disks)."""
     with running(2, version, topics=LED_BY_2, config=TWO) as cluster:
@@ -87,7 +87,7 @@ def test_the_last_directory_ends_the_process(version: str, config: dict[str, str
         assert values(cluster, 0, 2) == [b"a"]
 
 
-def test_the_end_of_the_process_is_told_with_its_reason() -> None:
+def test_the_trace_names_the_process_that_ended_and_the_reason() -> None:
     """The trace says which process ended, and why."""
     with Simulation(1) as simulation:
         simulation.broker(1).fail_log_dir()
@@ -122,7 +122,9 @@ def test_each_broker_has_its_directories_on_disk(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("version", SINCE_1_0)
-def test_a_directory_that_fails_without_a_session_is_learnt_of_later(version: str) -> None:
+def test_a_directory_that_fails_without_a_session_is_reported_after_registration(
+    version: str,
+) -> None:
     """The notification fails with the session. After the broker has registered again, its answer
     to LeaderAndIsr tells the controller (``LogDirFailureHandler``)."""
     config = {**TWO, "zookeeper.session.timeout.ms": 6000}

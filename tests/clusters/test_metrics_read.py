@@ -79,7 +79,7 @@ def test_offline_and_imbalanced_partitions_are_counted(version: str) -> None:
 
 
 @pytest.mark.parametrize("version", CURRENT)
-def test_events_that_wait_and_the_time_they_take_are_measured(version: str) -> None:
+def test_queued_events_and_the_time_to_process_them_are_measured(version: str) -> None:
     """EventQueueSize, EventQueueTimeMs, ControllerState and the timer of each state
     (docs/kafka/controller-state.md)."""
     timer = "ManualLeaderBalanceRateAndTimeMs"
@@ -196,7 +196,7 @@ def test_the_lag_shrinks_while_a_follower_catches_up(version: str) -> None:
         assert [cluster.broker(n).metrics["MaxLag"] for n in (1, 2, 3)] == [0, 0, 0]
 
 
-def test_the_metrics_page_names_them_all() -> None:
+def test_the_reference_lists_every_metric() -> None:
     """docs/reference/api.md has a table of the metrics: all of them, and no others."""
     section = API_PAGE.read_text().split("## Metrics\n")[1].split("\n## ")[0]
     cells = re.findall(r"^\| (`[^|]*) \|", section, re.MULTILINE)

@@ -52,7 +52,7 @@ def values_of(cluster: Simulation | Cluster, replica: int = 2) -> list[bytes | N
 
 @pytest.mark.parametrize("version", SINCE_1_1)
 @pytest.mark.parametrize("broker", [1, 2])
-def test_a_replica_moves_with_all_it_has(version: str, broker: int) -> None:
+def test_a_replica_moves_with_its_records_offsets_and_epochs(version: str, broker: int) -> None:
     """A leader's and a follower's: same records, marks and epochs, and the old log is gone."""
     with running(2, version, topics=LED_BY_2, config=TWO) as cluster:
         values = fill(cluster)
@@ -91,7 +91,7 @@ def test_a_throttled_move_takes_its_time_and_is_seen_under_way(version: str) -> 
 
 
 @pytest.mark.parametrize("version", SINCE_1_1)
-def test_a_move_goes_on_after_a_restart(version: str) -> None:
+def test_a_move_resumes_after_a_restart(version: str) -> None:
     """What was copied stays in its directory, and LeaderAndIsr begins the copying again
     (``maybeAddLogDirFetchers``)."""
     config = {**TWO, RATE: 1000, "replica.fetch.max.bytes": 500}
@@ -133,7 +133,7 @@ def test_records_that_are_replaced_under_a_move_are_replaced_in_the_copy() -> No
 
 
 @pytest.mark.parametrize("version", SINCE_1_1)
-def test_a_move_that_cannot_be_is_refused(version: str) -> None:
+def test_an_impossible_move_is_refused(version: str) -> None:
     """Each of AlterReplicaLogDirs' errors."""
     with running(2, version, topics=LED_BY_2, config=TWO) as cluster:
         broker = cluster.broker(2)
@@ -154,7 +154,7 @@ def test_a_move_that_cannot_be_is_refused(version: str) -> None:
 
 
 @pytest.mark.parametrize("version", SINCE_1_1)
-def test_a_replica_that_is_to_come_is_created_where_it_was_wanted(version: str) -> None:
+def test_a_replica_is_created_in_the_directory_that_was_requested_before(version: str) -> None:
     """REPLICA_NOT_AVAILABLE, and the directory is remembered (``maybeUpdatePreferredLogDir``)."""
     with running(2, version, config=TWO) as cluster:
         for partition in range(3):
@@ -180,7 +180,7 @@ def test_another_destination_ends_a_move() -> None:
 
 
 @pytest.mark.parametrize("version", SINCE_1_1)
-def test_a_destination_that_fails_leaves_the_replica_where_it_is(version: str) -> None:
+def test_a_failed_destination_ends_the_move_and_leaves_the_replica(version: str) -> None:
     """The partition is led as before; the move is over."""
     config = {**TWO, RATE: 1, "replica.fetch.max.bytes": 500}
     with running(2, version, topics=LED_BY_2, config=config) as cluster:
@@ -195,7 +195,7 @@ def test_a_destination_that_fails_leaves_the_replica_where_it_is(version: str) -
 
 
 @pytest.mark.parametrize("version", SINCE_1_1)
-def test_a_deleted_topic_takes_its_future_log_along(version: str) -> None:
+def test_a_deleted_topic_loses_its_future_log_too(version: str) -> None:
     """StopReplica with deletion removes both (``LogManager.asyncDelete``)."""
     config = {**TWO, RATE: 1, "replica.fetch.max.bytes": 500}
     with running(2, version, topics=LED_BY_2, config=config) as cluster:
@@ -255,7 +255,7 @@ def _holds(cluster: Cluster, path: str) -> tuple[LogDirView, ...]:
     return tuple(d for d in cluster.broker(1).log_dirs if d.path == path and d.replicas)
 
 
-def test_a_dead_broker_tells_nothing_of_its_directories() -> None:
+def test_a_dead_broker_cannot_be_asked_about_its_directories() -> None:
     """The handle says so."""
     with running(2, topics=LED_BY_2, config=TWO) as cluster:
         cluster.broker(2).kill()

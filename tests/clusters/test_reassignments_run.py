@@ -92,7 +92,7 @@ def test_a_new_leader_keeps_the_high_watermark(version: str) -> None:
 
 @pytest.mark.parametrize("version", CURRENT)
 @pytest.mark.parametrize("move", [(2,), None])
-def test_what_does_not_exist_cannot_move(version: str, move: tuple[int, ...] | None) -> None:
+def test_an_unknown_partition_cannot_move(version: str, move: tuple[int, ...] | None) -> None:
     """CP-145: an unknown topic or partition number; a valid one beside them moves all the same.
 
     Cancelling finds nothing under way there, so the answer is another one
@@ -123,7 +123,7 @@ def test_an_impossible_target_is_refused(version: str, target: tuple[int, ...]) 
 
 
 @pytest.mark.parametrize("version", CURRENT)
-def test_a_dead_replica_may_stay_where_it_is(version: str) -> None:
+def test_a_reassignment_may_keep_a_dead_replica(version: str) -> None:
     """CP-146: only replicas to be added must live."""
     with running(3, version, topics={"t": {"assignment": {0: [1, 3]}}}) as cluster:
         cluster.broker(3).shutdown()
@@ -132,7 +132,7 @@ def test_a_dead_replica_may_stay_where_it_is(version: str) -> None:
 
 
 @pytest.mark.parametrize("version", CURRENT)
-def test_the_assignment_it_has_is_a_reassignment_too(version: str) -> None:
+def test_reassigning_the_current_replicas_completes_at_once(version: str) -> None:
     """CP-149: done at once, the leader epoch rises by one, the topic id stays."""
     with running(2, version, topics={"t": {"assignment": {0: [2]}}}) as cluster:
         topic_id = topic_znode(cluster)["topic_id"]

@@ -10,7 +10,7 @@ from fakekafka.tests.support.present import present
 
 
 @pytest.mark.parametrize("kafka_version", ["0.10", "1.1"])
-def test_an_isolated_leader_follows_once_it_hears_again(kafka_version: str) -> None:
+def test_an_isolated_leader_becomes_a_follower_when_its_network_heals(kafka_version: str) -> None:
     """Its write met an expired session and changed nothing; the other took over, and
     the old leader joins the ISR of the new one."""
     with Simulation(3, seed=1, kafka_version=kafka_version, trace=False) as simulation:
@@ -29,7 +29,7 @@ def test_an_isolated_leader_follows_once_it_hears_again(kafka_version: str) -> N
         assert simulation.failures == []
 
 
-def test_changes_that_a_dead_session_kept_back_are_published_in_the_next(
+def test_isr_changes_unpublished_in_an_expired_session_are_published_in_the_next(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     """CP-189: the notification met an expired session; the changes are not forgotten."""
@@ -54,7 +54,7 @@ def test_changes_that_a_dead_session_kept_back_are_published_in_the_next(
         assert simulation.failures == []
 
 
-def test_a_controller_whose_session_ends_as_it_resigns_has_resigned() -> None:
+def test_a_resignation_holds_if_the_session_expires_meanwhile() -> None:
     """Its znode goes with the session, and the others elect."""
     with Simulation(3, seed=1, trace=False) as simulation:
         old = simulation.controller

@@ -90,7 +90,7 @@ def test_a_replica_is_added_at_the_rate_that_is_set(
 
 
 @pytest.mark.parametrize("version", JUDGED_VERSIONS)
-def test_a_leader_sends_nothing_at_a_rate_of_nothing(version: str) -> None:
+def test_a_leader_sends_nothing_at_a_rate_of_zero(version: str) -> None:
     """What is around the records of its answers is too much already."""
     with running(3, version, topics=TOPIC) as simulation:
         filled(simulation)
@@ -124,7 +124,7 @@ def test_nothing_is_throttled_unless_a_rate_and_a_replica_are_named(
 
 
 @pytest.mark.parametrize("version", JUDGED_VERSIONS)
-def test_a_throttle_is_taken_away_while_it_holds(version: str) -> None:
+def test_a_throttle_can_be_removed_while_it_is_in_force(version: str) -> None:
     """As ``--verify`` does; the follower goes on with its next fetch."""
     with running(3, version, topics=TOPIC, config={"replica.fetch.max.bytes": 1500}) as simulation:
         filled(simulation)
@@ -140,7 +140,7 @@ def test_a_throttle_is_taken_away_while_it_holds(version: str) -> None:
 
 
 @pytest.mark.parametrize("version", JUDGED_VERSIONS)
-def test_members_of_the_isr_are_served_whatever_is_sent(version: str) -> None:
+def test_members_of_the_isr_are_never_throttled(version: str) -> None:
     """Writes go on with acks=all though the rate is exceeded all the time, and nobody leaves."""
     with running(3, version, topics=TOPIC) as simulation:
         set_configs(simulation, TOPICS, "t", **dict.fromkeys(MOVED, "*"))

@@ -57,7 +57,7 @@ def test_files_are_torn(tmp_path: Path) -> None:
         assert file.stat().st_size <= left_bytes
 
 
-def test_a_torn_write_changes_nothing_else_that_is_drawn() -> None:
+def test_a_torn_write_does_not_change_other_random_draws() -> None:
     """It has a generator of its own."""
     with Simulation(1, seed=1) as one, Simulation(1, seed=1) as other:
         one.broker(1).power_off(torn=True)
@@ -69,14 +69,14 @@ def test_a_torn_write_changes_nothing_else_that_is_drawn() -> None:
     ("torn", "text"),
     [(True, "broker-1 loses power in the middle of a write"), (False, "broker-1 loses power")],
 )
-def test_the_trace_tells_of_it(torn: bool, text: str) -> None:
+def test_the_trace_records_a_torn_write(torn: bool, text: str) -> None:
     """As what happened to the broker."""
     with Simulation(1) as simulation:
         simulation.broker(1).power_off(torn=torn)
         assert [event.why for event in simulation.trace().filter("kind == crash")] == [text]
 
 
-def test_a_step_of_an_earlier_find_tears_nothing() -> None:
+def test_a_step_without_the_word_torn_tears_no_write() -> None:
     """Its line says no more than it did; a torn one has a word more."""
     assert parse_step("power_off 2") == PowerOff(2, is_torn=False)
     assert str(PowerOff(2)) == "power_off 2"

@@ -119,7 +119,7 @@ VERIFICATION = "leader -> coordinator: AddPartitionsToTxnRequest\n"
 @pytest.mark.parametrize(
     ("version", "verification"), [("1.1", ""), ("2.8", ""), ("3.9", VERIFICATION)]
 )
-def test_what_is_sent_for_one_transaction(version: str, verification: str) -> None:
+def test_one_transaction_sends_these_requests_and_markers(version: str, verification: str) -> None:
     """From the first request to the marker; since 3.6 the leader asks before it begins one."""
     with cluster_of(version) as simulation:
         roles = {
@@ -162,7 +162,7 @@ def test_a_coordinator_dies_between_the_decision_and_the_markers(
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_a_coordinator_that_starts_alone_sends_markers_to_leaders_that_come_later(
+def test_a_coordinator_that_starts_alone_sends_markers_when_the_leaders_return(
     version: str,
 ) -> None:
     """All brokers are killed between the decision and the markers; the one that comes first is
@@ -192,7 +192,9 @@ def test_a_coordinator_that_starts_alone_sends_markers_to_leaders_that_come_late
 
 
 @pytest.mark.parametrize(("version", "hangs"), [("1.1", True), ("2.8", True), ("3.9", False)])
-def test_a_batch_that_comes_after_its_transaction_ended(version: str, hangs: bool) -> None:
+def test_a_batch_after_the_end_of_its_transaction_opens_another_unless_verified(
+    version: str, hangs: bool
+) -> None:
     """KIP-890: it began a transaction that nobody ended, and readers stood still behind it."""
     with cluster_of(version) as simulation:
         producer = open_transaction(simulation)
@@ -303,7 +305,7 @@ def test_offsets_outside_of_the_transaction_are_refused_since_verification() -> 
         }
 
 
-def test_a_group_is_there_though_its_offsets_were_refused() -> None:
+def test_a_group_exists_although_its_offsets_were_refused() -> None:
     """KIP-890: GroupCoordinator.handleTxnCommitOffsets adds the group before it verifies."""
     with cluster_of("3.9") as simulation:
         producer = open_transaction(simulation)
@@ -318,7 +320,9 @@ def test_a_group_is_there_though_its_offsets_were_refused() -> None:
         assert [group.state for group in told.groups] == ["Empty", "Dead"]
 
 
-def test_one_unknown_partition_keeps_all_out(simulation: Simulation) -> None:
+def test_one_unknown_partition_keeps_all_partitions_out_of_the_transaction(
+    simulation: Simulation,
+) -> None:
     """The others are OPERATION_NOT_ATTEMPTED."""
     open_transaction(simulation)
     found = describe(simulation)
@@ -331,7 +335,7 @@ def test_one_unknown_partition_keeps_all_out(simulation: Simulation) -> None:
     }
 
 
-def test_markers_are_refused_where_they_do_not_belong(simulation: Simulation) -> None:
+def test_markers_of_old_epochs_or_at_the_wrong_broker_are_refused(simulation: Simulation) -> None:
     """An older epoch of producer or coordinator, a partition led elsewhere or nowhere."""
     producer = open_transaction(simulation)
     run(simulation, producer, producer.commit())

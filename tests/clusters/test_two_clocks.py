@@ -103,7 +103,7 @@ def test_every_replica_dates_its_segments_and_markers_are_dated(simulation: Simu
         assert is_dated(simulation, marker.max_timestamp)
 
 
-def test_commits_of_a_group_without_members_go_in_time(simulation: Simulation) -> None:
+def test_commits_of_a_group_without_members_expire(simulation: Simulation) -> None:
     """They stay for as long as ``offsets.retention.minutes`` says, counted from a date."""
     simulation.create_topic("orders")
     simulation.produce("orders", b"v")

@@ -33,7 +33,7 @@ def files(told: dict[str, Any], folder: Path) -> tuple[Path, Path]:
     return ca, pair
 
 
-def test_a_client_comes_in_with_the_certificate_it_asked_for(
+def test_a_client_authenticates_with_a_certificate_from_the_server(
     served: Served, tmp_path: Path
 ) -> None:
     told = served.ask("POST", "/client_certificates", common_name="ada", organization="Acme")
@@ -56,7 +56,7 @@ def test_a_client_comes_in_with_the_certificate_it_asked_for(
 
 
 @pytest.mark.parametrize("fault", ["foreign", "expired"])
-def test_a_certificate_that_must_be_refused_can_be_asked_for(
+def test_an_invalid_certificate_can_be_requested(
     served: Served, tmp_path: Path, fault: str
 ) -> None:
     """A client can request a certificate that brokers must refuse; the authority in the answer is

@@ -36,7 +36,7 @@ def answer(observer: Clients, error: ErrorCode) -> None:
     )
 
 
-def test_a_refusal_says_who_what_and_why() -> None:
+def test_a_refusal_names_the_client_the_request_and_the_reason() -> None:
     told: list[dict[str, Any]] = []
     answer(Clients(told.append, with_details=False), ErrorCode.TOPIC_ALREADY_EXISTS)
     (event,) = told
@@ -79,7 +79,7 @@ def test_the_same_refusal_again_is_counted(clock: Clock) -> None:
     assert len(told) == 2
 
 
-def test_a_new_topic_has_the_client_that_asked_for_it_lately(clock: Clock) -> None:
+def test_a_new_topic_names_the_client_that_last_requested_it(clock: Clock) -> None:
     observer = Clients(lambda _: None, with_details=False)
     observer.on_request(CONNECTION, HEADER, MetadataRequest(("orders", "old")))
     assert observer.who_asked_for("orders") == {
@@ -92,7 +92,7 @@ def test_a_new_topic_has_the_client_that_asked_for_it_lately(clock: Clock) -> No
     assert observer.who_asked_for("old") == {}
 
 
-def test_what_is_remembered_has_a_limit() -> None:
+def test_the_number_of_remembered_refusals_is_limited() -> None:
     """The number of remembered refusals is limited, as clients choose names and errors without
     limit."""
     observer = Clients(lambda _: None, with_details=False)
@@ -104,7 +104,7 @@ def test_what_is_remembered_has_a_limit() -> None:
     assert len(observer._refused) <= 1000
 
 
-def test_an_error_is_found_wherever_it_is_in_an_answer() -> None:
+def test_an_error_is_found_at_any_depth_of_an_answer() -> None:
     """An error is found at any depth of tuples and messages; in an answer without one, none is
     found."""
     from fakekafka.protocol.data import FetchPartitionResponse, FetchResponse

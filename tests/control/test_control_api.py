@@ -50,7 +50,7 @@ def ask(cluster: Cluster, method: str, path: str, **body: Any) -> Any:
     return value
 
 
-def test_brokers_are_listed_with_what_they_are(cluster: Cluster) -> None:
+def test_brokers_are_listed_with_state_clock_and_port(cluster: Cluster) -> None:
     assert ask(cluster, GET, "/brokers") == [
         {
             "id": n,
@@ -68,7 +68,7 @@ def test_brokers_are_listed_with_what_they_are(cluster: Cluster) -> None:
 
 
 @pytest.mark.parametrize("action", ["kill", "power_off", "shutdown"])
-def test_a_broker_goes_and_comes_back(cluster: Cluster, action: str) -> None:
+def test_a_broker_stops_and_starts_again(cluster: Cluster, action: str) -> None:
     ask(cluster, POST, f"/brokers/2/{action}")
     assert not cluster.broker(2).is_alive
     assert ask(cluster, GET, "/brokers")[1]["is_alive"] is False
@@ -83,7 +83,7 @@ def test_a_broker_restarts(cluster: Cluster) -> None:
     assert cluster.broker(3).state == "running"
 
 
-def test_a_broker_is_named_by_the_part_it_plays(cluster: Cluster) -> None:
+def test_a_broker_can_be_named_by_its_role(cluster: Cluster) -> None:
     """A call may name a broker by its role; the answer is about the broker that has the role
     now."""
     assert ask(cluster, GET, "/brokers/leader:orders-1")["id"] == 2
@@ -131,7 +131,7 @@ def test_a_partition_with_a_dead_replica_is_shown_too(cluster: Cluster) -> None:
     assert [view["broker_id"] for view in shown["replica_views"]] == [2, 3, 1]
 
 
-def test_records_go_in_and_come_out(cluster: Cluster) -> None:
+def test_records_are_produced_and_consumed(cluster: Cluster) -> None:
     path = "/topics/orders/0/records"
     assert ask(cluster, POST, path, value="first", key="k") == 0
     assert ask(cluster, POST, path, value="größer", acks=1) == 1
@@ -271,7 +271,7 @@ def test_the_cluster_is_emptied(cluster: Cluster) -> None:
         (POST, "/injections", {"api": "Nothing", "error": "INVALID_CONFIG"}, 400, "Nothing"),
     ],
 )
-def test_what_is_wrong_is_answered_and_named(
+def test_a_wrong_request_is_answered_with_status_and_reason(
     one: Cluster, method: str, path: str, body: dict[str, Any], status: int, message: str
 ) -> None:
     if "orders" not in one.topics():

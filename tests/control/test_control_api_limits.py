@@ -69,7 +69,7 @@ def test_a_body_takes_memory_as_it_comes(server: ControlServer) -> None:
         assert http("GET", server.url + "/brokers")[0] == 200
 
 
-def test_a_client_that_is_gone_when_it_is_refused_is_no_error(
+def test_a_refused_client_that_has_disconnected_is_no_error(
     server: ControlServer, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """A refused client that has disconnected is no error: the rest of its request is not read, and
@@ -106,7 +106,7 @@ def test_a_connection_without_a_request_is_closed(server: ControlServer) -> None
         assert [client.recv(4096) for client in clients] == [b"", b"", b""]
 
 
-def test_connections_beyond_the_limit_are_told_so(server: ControlServer) -> None:
+def test_connections_beyond_the_limit_are_refused_with_an_answer(server: ControlServer) -> None:
     """Connections beyond the limit are refused with an answer, and the others are served as
     before."""
     with patch("guards.CONNECTIONS_MAX", 0):
@@ -140,7 +140,7 @@ def test_pages_of_other_sites_are_refused(
     assert "evil" not in cluster.topics()
 
 
-def test_the_own_page_is_heard(server: ControlServer) -> None:
+def test_a_request_from_the_own_page_is_accepted(server: ControlServer) -> None:
     """A request from the page itself is accepted; a browser names the requesting page and its
     origin."""
     status, _, _ = http(
@@ -157,7 +157,7 @@ def test_the_own_page_is_heard(server: ControlServer) -> None:
         ("example.org", False), ("127.0.0.1.example.org", False), ("", False),
     ],
 )  # fmt: skip
-def test_hosts_that_are_names_of_others_are_not_trusted(host: str, is_trusted: bool) -> None:
+def test_other_host_names_are_refused(host: str, is_trusted: bool) -> None:
     """A host name with dots may belong to another site; addresses and names of containers are
     trusted."""
     assert is_trusted_host(host, frozenset(("me.example.org",))) == is_trusted

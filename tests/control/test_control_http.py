@@ -64,7 +64,7 @@ def test_a_body_may_come_in_chunks(served_cluster: Served, url: str) -> None:
 
 
 @pytest.mark.parametrize("method", ["PUT", "PATCH", "BREW"])
-def test_other_methods_are_told_what_is_allowed(url: str, method: str) -> None:
+def test_other_methods_get_405_with_the_allowed_methods(url: str, method: str) -> None:
     status, headers, body = raw(url, method.encode() + b" /topics?x" + HEAD + b"\r\n")
     assert int(status.split()[1]) == 405
     assert headers["allow"] == "GET, POST"
@@ -79,7 +79,7 @@ def test_head_is_get_without_the_value(url: str) -> None:
     assert body == b""
 
 
-def test_what_is_no_http_is_answered_as_json(url: str) -> None:
+def test_a_malformed_http_request_is_answered_as_json(url: str) -> None:
     status, headers, body = raw(url, b"GET /a b c HTTP/1.1\r\n\r\n")
     assert int(status.split()[1]) == 400
     assert headers["content-type"] == "application/json"

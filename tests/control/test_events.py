@@ -48,7 +48,7 @@ class Stream:
         self._answer.close()
 
 
-def test_a_failover_is_told_event_by_event(served: Served) -> None:
+def test_a_failover_is_streamed_event_by_event(served: Served) -> None:
     """A failover is reported as events: broker down, leader elected, ISR smaller, broker back, ISR
     complete; requests are, too."""
     with Stream(served.url + "/events") as stream:
@@ -70,7 +70,7 @@ def test_a_failover_is_told_event_by_event(served: Served) -> None:
         assert (created["topic"], created["partitions"]) == ("late", 3)
 
 
-def test_what_was_missed_is_told_on_return(served: Served) -> None:
+def test_missed_events_are_sent_when_the_reader_returns(served: Served) -> None:
     """Missed events are sent to a reader that gives its last id, in the query or in the header that
     browsers send."""
     with Stream(served.url + "/events") as stream:
@@ -88,7 +88,7 @@ def test_what_was_missed_is_told_on_return(served: Served) -> None:
             assert event["path"] == "/topics"
 
 
-def test_every_event_has_the_id_to_ask_for_what_follows(served: Served) -> None:
+def test_every_event_has_an_id_for_resuming(served: Served) -> None:
     """Every event has its own id for resuming, also an event about a broker, which has an id of
     another kind."""
     feed = EventFeed(served.cluster)
@@ -107,7 +107,7 @@ def test_every_event_has_the_id_to_ask_for_what_follows(served: Served) -> None:
     assert [event["type"] for event in events] == ["broker", "broker", "zookeeper", "controller"]
 
 
-def test_a_new_controller_is_told_and_no_topic_goes(served: Served) -> None:
+def test_a_new_controller_is_reported_without_deleted_topics(served: Served) -> None:
     """A new controller is reported, but no topics as deleted, although it forgets all partitions
     before it reads them again."""
     with Stream(served.url + "/events") as stream:
@@ -120,7 +120,7 @@ def test_a_new_controller_is_told_and_no_topic_goes(served: Served) -> None:
     assert not any(e.get("change") == "deleted" and e["topic"] == "orders" for e in seen)
 
 
-def test_messages_are_told_as_they_arrive(served: Served) -> None:
+def test_messages_are_streamed_as_they_arrive(served: Served) -> None:
     """Messages are reported on arrival, filtered by kind and link."""
     url = served.url + "/messages?message=ProduceRequest&target=broker-1"
     with Stream(url) as stream:
@@ -131,14 +131,14 @@ def test_messages_are_told_as_they_arrive(served: Served) -> None:
     assert served.call("GET", "/messages?source=nobody")[0] == 400
 
 
-def test_a_reader_that_is_gone_is_forgotten(served: Served) -> None:
+def test_a_disconnected_reader_is_forgotten(served: Served) -> None:
     """A reader that disconnects is forgotten, and so is its observer of messages."""
     with Stream(served.url + "/messages"):
         assert served.cluster.runtime.network.is_watched
     served.cluster.wait_until(lambda: not served.cluster.runtime.network.is_watched, 30)
 
 
-def test_a_slow_reader_loses_events_and_is_told_so() -> None:
+def test_a_slow_reader_loses_events_and_is_informed() -> None:
     """The queue of a slow reader is limited: the reader loses events and is informed."""
     woken: list[None] = []
     subscription = EventQueue(lambda: woken.append(None))
@@ -159,7 +159,7 @@ def test_events_that_are_kept_have_a_limit(served: Served) -> None:
     assert events[0]["number"] == 5
 
 
-def test_nothing_changed_is_no_event(served: Served) -> None:
+def test_without_a_change_there_is_no_event(served: Served) -> None:
     comparison = Comparison(Look(served.cluster))
     assert list(comparison.changes(Look(served.cluster))) == []
 

@@ -73,7 +73,7 @@ def test_an_answer_can_be_given_as_its_fields(served: Served) -> None:
     assert (status, "answer has no 'errors'; did you mean 'error'" in value["error"]) == (400, True)
 
 
-def test_a_broker_is_asked_any_request(served: Served) -> None:
+def test_a_broker_can_be_sent_any_request(served: Served) -> None:
     """A broker can be sent any request as fields; wrong fields are refused by name."""
     ask = "/brokers/2/ask"
     found = served.ask(POST, ask, api="Metadata", request={"topics": ["orders"]})
@@ -123,14 +123,14 @@ def test_a_replica_moves_between_log_directories(served: Served) -> None:
     assert (status, value["name"]) == (409, "LOG_DIR_NOT_FOUND")
 
 
-def test_a_group_that_is_not_stable_in_time_is_told(served: Served) -> None:
+def test_waiting_for_a_group_that_does_not_become_stable_times_out(served: Served) -> None:
     body = {"group": "nobody", "members": 2, "timeout_s": 0}
     status, value = served.call(POST, "/wait_for_group", **body)
     assert (status, value["name"]) == (409, "WAIT_TIMEOUT")
     assert served.call(POST, "/wait_for_group", group="nobody", timeout_s=1000)[0] == 400
 
 
-def test_messages_are_held_looked_at_and_released(served: Served) -> None:
+def test_messages_are_held_listed_and_released(served: Served) -> None:
     """Messages are held by kind and link, and some or all of them are released."""
     hold = served.ask(POST, "/network/holds", messages=["ProduceRequest"], target=1)["id"]
     producing = threading.Thread(target=lambda: served.cluster.produce("orders", "x"))
@@ -184,7 +184,7 @@ def test_znodes_are_created_read_set_and_deleted(served: Served) -> None:
     assert ":" in served.ask(GET, "/zookeeper")["connect"]
 
 
-def test_a_zookeeper_server_goes_and_comes_back() -> None:
+def test_a_zookeeper_server_stops_and_starts_again() -> None:
     with Cluster(1, zookeepers=3) as cluster:
         server = ControlServer(cluster)
         served = Served(cluster, server)
@@ -311,7 +311,7 @@ def test_a_transaction_is_shown_with_its_partitions(served: Served) -> None:
     assert served.call(GET, "/transactions/other")[0] == 400
 
 
-def test_an_assignment_that_is_none_is_not_read() -> None:
+def test_a_malformed_assignment_is_not_parsed() -> None:
     """An assignment in another format is not decoded, as members of other kinds of groups may store
     anything."""
     assert assigned_partitions(b"") == []
@@ -320,7 +320,7 @@ def test_an_assignment_that_is_none_is_not_read() -> None:
     assert assigned_partitions(b"x") is None
 
 
-def test_one_link_is_restored_and_the_others_stay_as_they_are(served: Served) -> None:
+def test_one_link_is_restored_and_the_others_stay_unchanged(served: Served) -> None:
     """Restoring a link ends its cut, loss, latency and bandwidth; the settings of all links
     stay."""
     served.ask("POST", "/network/latency", constant_ms=1)
@@ -387,7 +387,7 @@ def test_every_fault_names_the_request_that_ends_it(served: Served) -> None:
     assert left == texts[:1]
 
 
-def test_a_reset_gives_the_first_topics_back() -> None:
+def test_a_reset_recreates_the_initial_topics() -> None:
     """A reset recreates the initial topics, empty, unless the request asks for none."""
     with Cluster(3, topics={"first": {"partitions": 2, "replication_factor": 3}}) as cluster:
         server = ControlServer(cluster)

@@ -25,7 +25,7 @@ def test_every_operation_has_a_name_of_its_own() -> None:
     assert len(set(names)) == len(names)
 
 
-def test_every_operation_says_what_it_is() -> None:
+def test_every_operation_has_a_summary_a_tag_and_a_description() -> None:
     """Every operation has a summary, a tag and a description of its result; all tags are
     described."""
     tags = {tag["name"] for tag in openapi()["tags"]}
@@ -36,7 +36,7 @@ def test_every_operation_says_what_it_is() -> None:
     assert tags == {operation.tag for operation in OPERATIONS}
 
 
-def test_what_stands_in_a_query_can_be_read_from_text() -> None:
+def test_query_parameters_can_be_parsed_from_text() -> None:
     """GET and DELETE have no body, so that their parameters can be read from text."""
     for operation in OPERATIONS:
         if not operation.takes_body:
@@ -137,7 +137,7 @@ KINDS_OF_HANDLES = {
 
 
 @pytest.mark.parametrize("name", OFFERED)
-def test_everything_a_cluster_can_do_is_offered(name: str) -> None:
+def test_every_operation_of_a_cluster_is_offered(name: str) -> None:
     """Every method of a cluster is offered or is listed with the reason why not; a new method needs
     one of both."""
     public = {member for member in dir(KINDS_OF_HANDLES[name]) if not member.startswith("_")}

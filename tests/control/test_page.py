@@ -244,7 +244,7 @@ def shows_rows(page: Any, first: int, last: int) -> None:
     assert rows(page) == [*range(last, first - 1, -1)]
 
 
-def test_records_are_looked_at_page_by_page(page: Any, cluster: Cluster) -> None:
+def test_records_are_shown_page_by_page(page: Any, cluster: Cluster) -> None:
     """Records are shown newest first: a page older, the oldest page, by offset, by time; new ones
     appear by themselves."""
     cluster.create_topic("pages", replication_factor=1)
@@ -309,7 +309,7 @@ def test_values_are_text_json_and_hex_and_never_a_program(page: Any, cluster: Cl
     press(page, "Close the records")
 
 
-def test_a_record_is_produced_and_a_topic_comes_and_goes(page: Any, cluster: Cluster) -> None:
+def test_a_record_is_produced_and_a_topic_created_and_deleted(page: Any, cluster: Cluster) -> None:
     """Forms produce a record and create and delete a topic; deletion asks for confirmation."""
     page.locator("#topics summary", has_text="New topic").click()
     page.get_by_label("Name of the new topic", exact=True).fill("by-hand")
@@ -415,7 +415,7 @@ def test_offsets_groups_and_transactions_are_shown(page: Any, cluster: Cluster) 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width_px", [LAPTOP_PX, PHONE_PX])
-def test_it_can_be_read_on_every_screen(
+def test_the_page_is_readable_on_every_screen(
     page: Any, cluster: Cluster, scheme: str, width_px: int
 ) -> None:
     """At any screen size no element is wider than the screen, no text lacks contrast, and no button
@@ -448,7 +448,9 @@ def test_light_and_dark_are_chosen_by_a_button(page: Any) -> None:
     press(page, "Change between light and dark")
 
 
-def test_refusals_are_told_in_the_words_of_the_cluster(browser: Any, server: ControlServer) -> None:
+def test_refusals_are_shown_in_the_words_of_the_cluster(
+    browser: Any, server: ControlServer
+) -> None:
     """Refusals are shown in the cluster's words. The test uses its own page, as the browser logs
     the status in the console."""
     page = browser.new_page()
@@ -538,7 +540,7 @@ def get(url: str, **headers: str) -> Any:
     return urllib.request.urlopen(urllib.request.Request(url, headers=named), timeout=10)
 
 
-def test_the_page_brings_all_it_needs(server: ControlServer) -> None:
+def test_the_page_loads_nothing_from_elsewhere(server: ControlServer) -> None:
     """The page runs only its own scripts and styles, and no other page can frame it."""
     with get(server.url) as answer:
         policy = answer.headers["Content-Security-Policy"]

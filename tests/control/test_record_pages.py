@@ -78,7 +78,7 @@ def test_keys_values_and_headers_are_bytes(served: Served) -> None:
     assert (gone["key"], gone["value"], gone["value_bytes"]) == (None, None, 0)
 
 
-def test_ends_of_transactions_and_what_is_not_replicated_are_told(served: Served) -> None:
+def test_markers_and_unreplicated_records_are_shown(served: Served) -> None:
     """A page reports markers, which have offsets, too, and records that are not replicated."""
     confluent_kafka = pytest.importorskip("confluent_kafka")
     producer = confluent_kafka.Producer(
@@ -143,7 +143,7 @@ def test_offsets_are_reset(served: Served, asked: dict[str, Any], expected: int)
     assert entry["offset"] == expected
 
 
-def test_a_topic_of_which_nothing_is_committed_can_be_named(served: Served) -> None:
+def test_offsets_of_a_topic_without_commits_can_be_reset(served: Served) -> None:
     committed(served, "audit", 0)
     reset = served.ask("POST", "/reset_offsets", group="audit", topic="orders", to="latest")
     assert [(one["partition"], one["was"]) for one in reset] == [(0, 0), (1, None)]

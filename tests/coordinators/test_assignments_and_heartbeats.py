@@ -33,7 +33,7 @@ def test_all_wait_for_the_leaders_assignment(rig: GroupRig) -> None:
     assert again == answer
 
 
-def test_the_assignment_is_out_once_it_is_replicated(rig: GroupRig) -> None:
+def test_the_assignment_is_sent_once_it_is_replicated(rig: GroupRig) -> None:
     rig.join("a")
     rig.host.advance(0)
     rig.replicas.is_held = True
@@ -93,7 +93,7 @@ def test_an_assignment_of_an_older_generation_is_not_handed_out_in_the_next(rig:
     assert "b" not in rig.answers
 
 
-def test_a_newcomer_while_the_assignment_is_awaited_sends_all_back(rig: GroupRig) -> None:
+def test_a_join_while_the_assignment_is_awaited_restarts_the_rebalance(rig: GroupRig) -> None:
     rig.join("a")
     rig.join("b")
     rig.host.advance(0)
@@ -120,14 +120,14 @@ def test_a_sync_names_member_generation_and_protocol(
     assert error_of(rig.sync("a", **asked)) == error  # type: ignore[arg-type]
 
 
-def test_a_sync_while_others_join_is_told_of_the_rebalance(rig: GroupRig) -> None:
+def test_a_sync_while_others_join_is_answered_rebalance_in_progress(rig: GroupRig) -> None:
     rig.stable("a")
     rig.join("b")
     assert error_of(rig.sync("a")) == REBALANCE
 
 
 @pytest.mark.parametrize("version", JUDGED_VERSIONS)
-def test_who_does_not_sync_in_time_is_removed_since_2_8_1(version: str) -> None:
+def test_a_member_that_does_not_sync_in_time_is_removed_since_2_8_1(version: str) -> None:
     """KAFKA-12890: a leader that sends heartbeats but never assigns would keep the group waiting
     for ever."""
     rig = GroupRig(version)
@@ -146,7 +146,7 @@ def test_who_does_not_sync_in_time_is_removed_since_2_8_1(version: str) -> None:
         assert rig.state == "CompletingRebalance"
 
 
-def test_who_has_an_assignment_need_not_sync_in_time(rig: GroupRig) -> None:
+def test_a_member_with_an_assignment_has_no_time_limit_to_sync(rig: GroupRig) -> None:
     rig.stable("a", rebalance_ms=5000)
     for _ in range(5):
         rig.host.advance(5000)
@@ -221,7 +221,7 @@ def test_a_member_that_leaves_starts_a_rebalance(rig: GroupRig) -> None:
     assert rig.heartbeat("a") == UNKNOWN
 
 
-def test_who_leaves_while_others_join_is_not_waited_for(rig: GroupRig) -> None:
+def test_a_rebalance_does_not_wait_for_a_member_that_left(rig: GroupRig) -> None:
     rig.stable("a", "b")
     rig.join("c")
     rig.join("a")
@@ -236,7 +236,7 @@ def test_each_of_many_that_leave_has_its_own_answer(rig: GroupRig) -> None:
     assert [m.error for m in GroupRig().leave("a").members] == [UNKNOWN]
 
 
-def test_a_member_of_a_stable_group_that_syncs_again_is_heard_of() -> None:
+def test_a_repeated_sync_in_a_stable_group_renews_the_session() -> None:
     """A member of a stable group that syncs again, as its answer was lost, renews its session
     (``doSyncGroup``, Stable)."""
     rig = GroupRig()

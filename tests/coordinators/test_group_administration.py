@@ -40,14 +40,14 @@ def deleted(rig: GroupRig, *group_ids: str) -> dict[str, ErrorCode]:
     return dict(rig.coordinator.delete_groups(request).groups)
 
 
-def test_a_group_that_nobody_knows_is_dead_which_is_no_error(rig: GroupRig) -> None:
+def test_an_unknown_group_is_described_as_dead_without_an_error(rig: GroupRig) -> None:
     assert described(rig) == DescribedGroup(NONE, "group", "Dead")
     assert described(rig, "").error == NONE
     rig.follow()
     assert described(rig) == DescribedGroup(NOT_MINE, "group")
 
 
-def test_a_list_does_not_look_at_each_state_for_each_group() -> None:
+def test_listing_groups_does_not_compare_each_state_with_each_group() -> None:
     """A list of groups takes time linear in the numbers of groups and of requested states."""
     compared = 0
 
@@ -99,7 +99,9 @@ def test_groups_are_listed_by_state_and_type(rig: GroupRig) -> None:
 
 
 @pytest.mark.parametrize(("version", "found"), [("3.9", ["group"]), ("2.8", [])])
-def test_states_are_asked_for_in_any_case_since_3_8(version: str, found: list[str]) -> None:
+def test_listed_states_may_be_in_upper_or_lower_case_since_3_8(
+    version: str, found: list[str]
+) -> None:
     """KAFKA-16095: since 3.8 the states in a request may be in upper or lower case."""
     rig = GroupRig(version)
     rig.commit()
@@ -179,7 +181,9 @@ def test_offsets_of_groups_that_are_no_consumers_need_an_empty_group(rig: GroupR
     assert delete_offsets(rig, ORDERS) == OffsetDeleteResponse(ErrorCode.NON_EMPTY_GROUP)
 
 
-def test_members_whose_metadata_nobody_understands_may_read_anything(rig: GroupRig) -> None:
+def test_offsets_are_not_deleted_if_the_metadata_of_a_member_cannot_be_parsed(
+    rig: GroupRig,
+) -> None:
     rig.stable("a")
     rig.commit(member="a", generation=1)
     response = delete_offsets(rig, ORDERS)

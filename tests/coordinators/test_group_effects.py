@@ -75,7 +75,7 @@ def test_the_first_member_waits_five_minutes_at_most_and_others_three_seconds() 
     ]
 
 
-def test_who_has_joined_is_answered_before_its_session_and_the_time_to_sync_begin() -> None:
+def test_a_join_is_answered_before_session_and_sync_timers_start() -> None:
     group = new_group()
     member_id = join(group, never)
     taken(group)
@@ -91,7 +91,7 @@ def test_who_has_joined_is_answered_before_its_session_and_the_time_to_sync_begi
     ]
 
 
-def test_the_leaders_assignment_is_stored_first_and_handed_out_then() -> None:
+def test_the_leaders_assignment_is_stored_before_it_is_sent_to_members() -> None:
     group, member_id = led_by_one()
     sync(group, never, member_id, (member_id, b"all"))
     stop, store = taken(group)
@@ -106,7 +106,7 @@ def test_the_leaders_assignment_is_stored_first_and_handed_out_then() -> None:
     assert group.state_name == "Stable"
 
 
-def test_who_leaves_while_it_waits_is_answered_before_it_is_forgotten() -> None:
+def test_a_member_that_leaves_during_its_join_is_answered_before_its_removal() -> None:
     """A member that leaves while its join is pending is answered before it is removed."""
     group = new_group()
     member_id = join(group, never)
@@ -118,7 +118,7 @@ def test_who_leaves_while_it_waits_is_answered_before_it_is_forgotten() -> None:
     assert session == CancelTimer(TimeLimit.SESSION, member_id)
 
 
-def test_a_dead_group_wants_nothing_of_a_time_that_ends() -> None:
+def test_a_dead_group_ignores_timers() -> None:
     group, member_id = led_by_one()
     group.unloaded()
     cancelled = [e for e in taken(group) if isinstance(e, CancelTimer)]
@@ -128,7 +128,7 @@ def test_a_dead_group_wants_nothing_of_a_time_that_ends() -> None:
     assert taken(group) == []
 
 
-def test_a_static_member_takes_its_session_with_it_to_its_new_id() -> None:
+def test_the_session_of_a_static_member_continues_under_its_new_id() -> None:
     group = new_group()
     request = JoinGroupRequest("g", 10_000, 60_000, "", "i", "p", (("range", b""),))
     group.join(request, CLIENT, never)

@@ -22,7 +22,7 @@ MODERN = ("2.8", "3.9")
 
 @pytest.mark.parametrize("state", list(GroupState))
 @pytest.mark.parametrize("target", list(GroupState))
-def test_only_the_ways_of_the_table_lead_from_state_to_state(
+def test_only_the_transitions_in_the_table_are_possible(
     rig: GroupRig, state: GroupState, target: GroupState
 ) -> None:
     """DP-135: a group changes state only along the transitions of the table."""
@@ -38,7 +38,7 @@ def test_only_the_ways_of_the_table_lead_from_state_to_state(
             group.transition_to(target)
 
 
-def test_a_group_goes_through_its_life(rig: GroupRig) -> None:
+def test_a_group_passes_through_all_states(rig: GroupRig) -> None:
     """DP-135: Empty, PreparingRebalance, CompletingRebalance, Stable, Empty, Dead."""
     seen = []
     rig.host.state_listener = lambda path, old, new: seen.append((path, old, new))
@@ -63,7 +63,7 @@ def test_a_group_goes_through_its_life(rig: GroupRig) -> None:
 # -- joining ------------------------------------------------------------------------------------
 
 
-def test_the_first_to_join_leads_and_learns_who_the_others_are(rig: GroupRig) -> None:
+def test_the_first_member_becomes_leader_and_gets_the_list_of_members(rig: GroupRig) -> None:
     """DP-135: only the leader gets the members, with their metadata of the selected protocol."""
     rig.join("a", protocols=BOTH)
     rig.join("b", protocols=BOTH)
@@ -93,7 +93,7 @@ def test_a_newcomer_waits_until_the_others_have_joined_again(rig: GroupRig) -> N
     assert rig.answers["b"].generation == 2
 
 
-def test_who_does_not_join_again_is_dropped_after_the_longest_rebalance_timeout(
+def test_a_member_that_does_not_rejoin_is_removed_after_the_longest_rebalance_timeout(
     rig: GroupRig,
 ) -> None:
     rig.stable("a", "b", rebalance_ms=20_000, session_ms=30_000)
@@ -133,14 +133,14 @@ def test_the_first_rebalance_waits_for_others_since_0_11(version: str) -> None:
     }
 
 
-def test_the_very_first_member_prolongs_nothing(rig: GroupRig) -> None:
+def test_the_first_member_does_not_extend_the_initial_rebalance(rig: GroupRig) -> None:
     rig = GroupRig(group_initial_rebalance_delay_ms=3000)
     rig.join("a")
     rig.host.advance(3000)
     assert rig.answers["a"].generation == 1
 
 
-def test_only_a_group_that_never_had_members_waits_longer_for_each_that_comes(
+def test_only_a_new_group_extends_the_initial_rebalance_for_each_member(
     rig: GroupRig,
 ) -> None:
     """KIP-134: a group that became empty waits for the delay once, as ``GroupCoordinator`` extends
@@ -195,7 +195,7 @@ def test_members_have_a_protocol_in_common(
     assert error_of(GroupRig().join("a", protocol_type="")) == wrong
 
 
-def test_the_protocol_with_most_votes_is_chosen_among_those_all_know(rig: GroupRig) -> None:
+def test_the_commonly_supported_protocol_with_most_votes_is_chosen(rig: GroupRig) -> None:
     """Each member votes for the first protocol in its list that all support; among equals the first
     one voted for wins."""
     sticky_first = tuple(reversed(BOTH))
@@ -211,7 +211,7 @@ def test_the_protocol_with_most_votes_is_chosen_among_those_all_know(rig: GroupR
     assert other.group.protocol == "range"
 
 
-def test_the_protocols_of_who_has_left_count_no_more(rig: GroupRig) -> None:
+def test_the_protocols_of_departed_members_no_longer_count(rig: GroupRig) -> None:
     rig.stable("a", "b", protocols=(("range", b""),))
     rig.leave("a", "b")
     assert rig.join("c", protocols=(("other", b""),)) is None
@@ -247,7 +247,7 @@ def test_an_id_that_is_not_used_is_forgotten(rig: GroupRig) -> None:
     assert error_of(rig.join("b")) == UNKNOWN
 
 
-def test_who_has_an_id_only_may_leave(rig: GroupRig) -> None:
+def test_a_pending_member_may_leave(rig: GroupRig) -> None:
     rig.stable("a")
     rig.join("b", needs_id=True)
     rig.join("a")
@@ -256,7 +256,7 @@ def test_who_has_an_id_only_may_leave(rig: GroupRig) -> None:
     assert rig.answers["a"].generation == 2
 
 
-def test_nobody_joins_under_an_id_that_was_not_given(rig: GroupRig) -> None:
+def test_an_unknown_member_id_cannot_join(rig: GroupRig) -> None:
     rig.stable("a")
     assert error_of(rig.join("b", member_id="b-1")) == UNKNOWN
     assert error_of(GroupRig().join("b", member_id="b-1")) == UNKNOWN
@@ -307,7 +307,7 @@ def test_a_group_that_is_too_large_when_loaded_shrinks_by_a_rebalance() -> None:
 # -- joining again ------------------------------------------------------------------------------
 
 
-def test_who_joins_again_unchanged_gets_the_present_generation(rig: GroupRig) -> None:
+def test_a_follower_that_rejoins_unchanged_gets_the_current_generation(rig: GroupRig) -> None:
     rig.stable("a", "b")
     generation = rig.group.generation
     answer = rig.join("b")
@@ -331,7 +331,7 @@ def test_a_member_whose_metadata_changed_starts_a_rebalance(rig: GroupRig) -> No
     assert rig.state == "PreparingRebalance"
 
 
-def test_who_did_not_get_the_answer_may_ask_again_before_the_assignment(rig: GroupRig) -> None:
+def test_a_repeated_join_before_the_assignment_gets_the_same_answer(rig: GroupRig) -> None:
     rig.join("a")
     rig.host.advance(0)
     first = rig.answers["a"]

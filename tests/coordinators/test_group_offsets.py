@@ -57,7 +57,7 @@ def test_a_reader_that_wants_stable_offsets_waits_for_commits_under_way(rig: Gro
     assert rig.fetch(ORDERS, stable=True) == (CommittedOffset(ORDERS, NONE, 7),)
 
 
-def test_what_is_appended_is_one_batch_for_all_replicas(rig: GroupRig) -> None:
+def test_a_commit_is_appended_as_one_batch_with_acks_all(rig: GroupRig) -> None:
     rig.commit(OffsetCommitPartition(ORDERS, 7, 2), OffsetCommitPartition(AUDIT, 9))
     (request,) = rig.replicas.appended
     assert request.acks == ACKS_ALL
@@ -70,7 +70,7 @@ def test_what_is_appended_is_one_batch_for_all_replicas(rig: GroupRig) -> None:
     ]
 
 
-def test_all_of_a_group_come_in_order_and_no_other_groups() -> None:
+def test_all_offsets_of_one_group_are_returned_in_order() -> None:
     mine = [OffsetKey("group", "orders", 0), OffsetKey("group", "audit", 3)]
     keys = [*mine, OffsetKey("other", "orders", 0)]
     rig = GroupRig(log=log_of(*((encode_key(key), VALUE) for key in keys)))
@@ -84,14 +84,14 @@ def test_loading_takes_the_last_record_of_a_key_and_forgets_deleted_ones() -> No
     assert [(c.topic_partition, c.offset) for c in rig.fetch()] == [(ORDERS, 5)]
 
 
-def test_records_that_nobody_can_read_are_passed_over() -> None:
+def test_records_that_cannot_be_parsed_are_skipped() -> None:
     """Records that cannot be parsed are skipped, as 3.9 does with keys of future versions."""
     key = encode_key(OffsetKey("group", *ORDERS))
     rig = GroupRig(log=log_of((b"\x00\x09g", b""), (key, b"\x00\x09"), (key, VALUE)))
     assert rig.offset() == 4
 
 
-def test_without_leadership_it_is_not_the_coordinator(rig: GroupRig) -> None:
+def test_a_broker_without_leadership_is_not_the_coordinator(rig: GroupRig) -> None:
     rig.follow()
     assert rig.commit() == ErrorCode.NOT_COORDINATOR
     response = rig.coordinator.fetch_offsets(OffsetFetchRequest("group", None))
@@ -116,7 +116,7 @@ def test_a_stopped_partition_of_the_offsets_topic_is_coordinated_no_more(rig: Gr
     assert rig.commit() == ErrorCode.NOT_COORDINATOR
 
 
-def test_news_of_an_older_leadership_change_nothing(rig: GroupRig) -> None:
+def test_a_leadership_with_an_older_epoch_changes_nothing(rig: GroupRig) -> None:
     """A coordinator ignores leadership changes of older leader epochs
     (``maybeUpdateCoordinatorEpoch``)."""
     rig.follow(epoch=5)
@@ -137,7 +137,9 @@ def test_news_of_an_older_leadership_change_nothing(rig: GroupRig) -> None:
         ("0.10", ErrorCode.NOT_COORDINATOR),
     ],
 )
-def test_while_it_loads_it_says_so_since_2_0(version: str, error: ErrorCode) -> None:
+def test_a_loading_coordinator_answers_load_in_progress_since_2_0(
+    version: str, error: ErrorCode
+) -> None:
     """A coordinator reports that it is loading since 2.0; before, an unloaded group counted as
     coordinated elsewhere."""
     rig = GroupRig(version, lead=False, log=log_of((encode_key(OffsetKey("g", *ORDERS)), VALUE)))
@@ -224,7 +226,7 @@ def test_nothing_is_appended_when_nothing_is_accepted(rig: GroupRig) -> None:
     assert rig.replicas.appended == []
 
 
-def test_a_generation_of_a_group_that_nobody_knows_is_illegal(rig: GroupRig) -> None:
+def test_a_commit_with_a_generation_to_an_unknown_group_is_illegal(rig: GroupRig) -> None:
     assert rig.commit(generation=0) == ErrorCode.ILLEGAL_GENERATION
     assert rig.replicas.appended == []
 
@@ -240,14 +242,14 @@ def test_nothing_is_committed_for_an_unknown_group_which_is_no_error(rig: GroupR
 
 
 @pytest.mark.parametrize(("version", "count"), [("3.9", 0), ("2.8", 0), ("1.1", 0), ("0.10", 1)])
-def test_an_empty_list_asked_for_all_offsets_in_0_10(version: str, count: int) -> None:
+def test_an_empty_list_fetches_all_offsets_in_0_10(version: str, count: int) -> None:
     rig = GroupRig(version)
     rig.commit()
     response = rig.coordinator.fetch_offsets(OffsetFetchRequest("group", ()))
     assert len(response.partitions) == count
 
 
-def test_groups_spread_by_the_hash_java_gives_their_names() -> None:
+def test_groups_are_partitioned_by_the_java_hash_of_their_names() -> None:
     coordinator = GroupRig(partition_count=50).coordinator
     assert coordinator.partition_for("group") == abs(java_string_hash("group")) % 50
     # The one hash without a positive counterpart goes to partition 0, as Utils.abs has it.
@@ -264,7 +266,7 @@ def test_before_the_topic_exists_its_configured_size_counts() -> None:
 # -- who may commit -----------------------------------------------------------------------------
 
 
-def test_members_of_the_generation_commit_and_nobody_else(rig: GroupRig) -> None:
+def test_only_members_of_the_current_generation_may_commit(rig: GroupRig) -> None:
     rig.stable("a", "b")
     generation = rig.group.generation
     assert rig.commit(member="a", generation=generation) == NONE
@@ -303,7 +305,9 @@ def test_a_commit_is_as_good_as_a_heartbeat(rig: GroupRig) -> None:
 @pytest.mark.parametrize(
     ("version", "error"), [("1.1", NONE), ("2.8", ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)]
 )
-def test_an_offset_of_a_partition_that_is_not_there(version: str, error: ErrorCode) -> None:
+def test_an_offset_for_an_unknown_partition_is_refused_since_2_0(
+    version: str, error: ErrorCode
+) -> None:
     """Before 2.0 ``KafkaApis.handleOffsetCommitRequest`` checked only that the topic exists."""
     rig = GroupRig(version)
     nowhere = TopicPartition("orders", 9)

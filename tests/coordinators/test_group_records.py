@@ -30,12 +30,12 @@ INT64 = st.integers(-(1 << 63), (1 << 63) - 1)
 
 
 @given(st.builds(OffsetKey, TEXT, TEXT, INT32))
-def test_keys_come_back(key: OffsetKey) -> None:
+def test_keys_survive_encoding(key: OffsetKey) -> None:
     assert decode_key(encode_key(key)) == key
 
 
 @given(st.builds(OffsetValue, INT64, INT32, TEXT, INT64, st.just(-1)))
-def test_values_come_back(value: OffsetValue) -> None:
+def test_values_survive_encoding(value: OffsetValue) -> None:
     assert decode_value(encode_value(value)) == value
 
 
@@ -51,7 +51,7 @@ def test_a_value_is_version_3_offset_epoch_metadata_time() -> None:
     )
 
 
-def test_the_older_key_version_is_read_alike() -> None:
+def test_keys_of_the_older_version_are_decoded_too() -> None:
     data = b"\x00\x00" + encode_key(OffsetKey("g", "orders", 7))[2:]
     assert decode_key(data) == OffsetKey("g", "orders", 7)
 
@@ -97,7 +97,7 @@ GROUPS = st.builds(
 
 
 @given(GROUPS, st.sampled_from([1, 2, 3]))
-def test_groups_come_back_as_far_as_their_version_goes(group: GroupValue, version: int) -> None:
+def test_older_group_values_lack_newer_fields(group: GroupValue, version: int) -> None:
     """Group values of version 2 lack instance ids; version 1 also lacks the time of the state."""
     expected = group
     if version < 3:

@@ -8,7 +8,7 @@ from fakekafka.tests.support.group_rig import GroupRig
 SESSION_MS = 10_000
 
 
-def test_the_session_of_who_waited_begins_with_the_answer(rig: GroupRig) -> None:
+def test_the_session_of_a_joining_member_begins_with_its_answer(rig: GroupRig) -> None:
     """The session of a member that waited for others begins with the answer to its join
     (``GroupCoordinator.onCompleteJoin``)."""
     rig.stable("a", session_ms=SESSION_MS)
@@ -26,7 +26,7 @@ def test_the_session_of_who_waited_begins_with_the_answer(rig: GroupRig) -> None
 
 
 @pytest.mark.parametrize("name", ["a", "b"])
-def test_the_session_begins_anew_with_the_assignment(rig: GroupRig, name: str) -> None:
+def test_the_assignment_renews_the_sessions_of_all_members(rig: GroupRig, name: str) -> None:
     """The assignment renews the sessions of all members, also that of the leader that sent it."""
     for one in ("a", "b"):
         rig.join(one, session_ms=SESSION_MS)

@@ -32,7 +32,7 @@ def end(log: StubLog, is_commit: bool) -> None:
 
 
 @pytest.mark.parametrize(("is_commit", "offset"), [(True, 7), (False, 4)])
-def test_offsets_of_a_transaction_count_if_it_was_committed(is_commit: bool, offset: int) -> None:
+def test_offsets_of_committed_transactions_are_loaded(is_commit: bool, offset: int) -> None:
     """Offsets of a committed transaction are loaded; those of an aborted one are skipped
     (``doLoadGroupsAndOffsets``)."""
     log = StubLog()

@@ -33,7 +33,7 @@ def tombstones(rig: GroupRig) -> list[list[OffsetKey | GroupKey]]:
     return found
 
 
-def test_offsets_of_deleted_partitions_go_with_a_tombstone_for_each() -> None:
+def test_each_offset_of_a_deleted_partition_is_removed_by_a_tombstone() -> None:
     """Offsets of deleted partitions are removed by one unawaited append per group, as in Kafka's
     cleanupGroupMetadata."""
     keys = [
@@ -83,7 +83,9 @@ def test_an_offset_expires_when_it_is_as_old_as_the_retention(rig: GroupRig) -> 
     assert group.remove_expired_offsets(START_MS + DAY_MS, DAY_MS) == [ORDERS]
 
 
-def test_offsets_of_an_empty_group_live_from_when_it_became_empty(rig: GroupRig) -> None:
+def test_retention_of_an_empty_groups_offsets_counts_from_when_it_became_empty(
+    rig: GroupRig,
+) -> None:
     """KIP-211: retention counts from when the group became empty, not from the commit; the group's
     record is removed, too."""
     rig.stable("a")
@@ -125,7 +127,7 @@ def test_offsets_of_topics_that_a_stable_group_reads_are_kept(
 
 
 @pytest.mark.parametrize("version", ["3.9", "2.8", "1.1"])
-def test_a_commit_may_say_how_long_it_is_to_be_kept(version: str) -> None:
+def test_a_commit_may_name_its_retention_time(version: str) -> None:
     """OffsetCommit of versions 2 to 4 may name a retention time; it is stored with the offset."""
     rig = GroupRig(version)
     rig.commit(retention_ms=1000)

@@ -23,7 +23,7 @@ def offsets() -> GroupOffsets:
 
 
 @pytest.mark.parametrize("answers", list(itertools.permutations((1, 2, 3))))
-def test_of_the_commits_under_way_the_one_later_in_the_log_counts(
+def test_of_pending_commits_the_later_one_in_the_log_counts(
     offsets: GroupOffsets, answers: tuple[int, ...]
 ) -> None:
     """The commit later in the log counts, whatever the order in which commits are replicated.
@@ -114,7 +114,7 @@ def test_an_aborted_transaction_commits_nothing_and_leaves_nothing(offsets: Grou
     assert (offsets.get(ORDERS), offsets.is_unstable(ORDERS)) == (value(1), False)
 
 
-def test_what_was_not_replicated_when_the_transaction_ended_does_not_count(
+def test_an_offset_not_replicated_at_the_end_of_its_transaction_does_not_count(
     offsets: GroupOffsets,
 ) -> None:
     offsets.prepare_in_transaction(PRODUCER, {ORDERS: value(9)})
@@ -122,7 +122,9 @@ def test_what_was_not_replicated_when_the_transaction_ended_does_not_count(
     assert offsets.get(ORDERS) is None
 
 
-def test_what_is_removed_does_not_come_back_with_the_transaction(offsets: GroupOffsets) -> None:
+def test_a_deleted_offset_does_not_return_when_its_transaction_commits(
+    offsets: GroupOffsets,
+) -> None:
     """An offset deleted with its topic does not return when the transaction that held it
     commits."""
     offsets.prepare_in_transaction(PRODUCER, {ORDERS: value(9), AUDIT: value(9)})

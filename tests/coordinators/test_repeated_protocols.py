@@ -33,7 +33,7 @@ def test_a_group_that_hangs_loses_its_member_after_five_minutes() -> None:
 
 
 @pytest.mark.parametrize("kafka_version", ["2.8", "3.9"])
-def test_the_member_with_which_all_have_joined_hears_of_the_failure(kafka_version: str) -> None:
+def test_a_failed_vote_is_answered_to_the_last_member_to_join(kafka_version: str) -> None:
     """If the vote throws in the request of the last member to join, ``KafkaApis`` answers that
     request with the failure."""
     rig = GroupRig(kafka_version)
@@ -46,7 +46,7 @@ def test_the_member_with_which_all_have_joined_hears_of_the_failure(kafka_versio
     assert (rig.state, rig.group.generation) == ("PreparingRebalance", 2)
 
 
-def test_who_heard_of_the_failure_counts_as_one_that_waits() -> None:
+def test_a_member_that_got_the_failure_still_counts_as_joining() -> None:
     """A member that got the failure keeps its join callback, so that no heartbeat is due."""
     rig = GroupRig("3.9")
     rig.stable("a")
@@ -95,7 +95,7 @@ def test_a_first_member_without_a_protocol_type(kafka_version: str, error: Error
     assert error_of(rig.join("a", protocol_type="")) is error
 
 
-def test_a_static_member_that_comes_back_with_a_protocol_twice() -> None:
+def test_a_static_member_that_returns_with_a_repeated_protocol_fails() -> None:
     """A static member that returns with a protocol twice replaces its predecessor, and
     ``GroupMetadata.selectProtocol`` throws."""
     rig = GroupRig("3.9")

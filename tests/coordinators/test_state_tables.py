@@ -24,7 +24,7 @@ TRANSACTIONS = {
 }
 
 
-def test_a_group_goes_on_only_as_kafkas_does() -> None:
+def test_a_group_has_kafkas_state_transitions() -> None:
     """A group has the transitions of ``GroupState.validPreviousStates``."""
     found = {
         state.value: {before.value for before in previous}
@@ -33,7 +33,7 @@ def test_a_group_goes_on_only_as_kafkas_does() -> None:
     assert found == GROUPS
 
 
-def test_a_transaction_goes_on_only_as_kafkas_does() -> None:
+def test_a_transaction_has_kafkas_state_transitions() -> None:
     """DP-134: a transaction has the transitions of ``TransactionState.validPreviousStates``; ids
     expire in three of its states."""
     found = {

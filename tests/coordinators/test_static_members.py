@@ -32,7 +32,7 @@ def static_pair(version: str = "3.9") -> GroupRig:
     return rig
 
 
-def test_a_static_member_that_comes_back_keeps_its_place() -> None:
+def test_a_returning_static_member_keeps_its_assignment() -> None:
     """KIP-345: a returning static member gets its old assignment and a new id, without a
     rebalance."""
     rig = static_pair()
@@ -52,7 +52,7 @@ def test_a_static_member_that_comes_back_keeps_its_place() -> None:
 
 
 @pytest.mark.parametrize(("version", "may_skip"), [("2.8", False), ("3.9", False), ("3.9", True)])
-def test_a_static_leader_that_comes_back_does_not_assign(version: str, may_skip: bool) -> None:
+def test_a_returning_static_leader_does_not_assign(version: str, may_skip: bool) -> None:
     """A returning static leader is named another leader's id or, since KIP-814, told that it leads
     but may skip the assignment."""
     rig = static_pair(version)
@@ -86,7 +86,7 @@ def test_the_new_id_of_a_static_member_is_stored_first() -> None:
     assert loaded.heartbeat("b", instance="i-b") == NONE
 
 
-def test_a_static_member_whose_new_id_is_being_stored_hears_of_that_alone() -> None:
+def test_a_returning_static_member_is_answered_when_its_new_id_is_stored() -> None:
     """A static member whose new id is being stored is answered only when the record is written,
     even if the coordinator resigns meanwhile (``GroupCoordinator.onGroupUnloaded``)."""
     rig = static_pair()
@@ -109,7 +109,7 @@ def test_a_static_member_that_changes_the_protocol_starts_a_rebalance() -> None:
     assert rig.state == "PreparingRebalance"
 
 
-def test_a_static_member_that_comes_back_before_the_assignment_starts_a_rebalance() -> None:
+def test_a_static_member_that_returns_before_the_assignment_starts_a_rebalance() -> None:
     """A static member that returns before the assignment starts a rebalance, as the leader would
     assign to its old id."""
     rig = GroupRig()
@@ -122,7 +122,7 @@ def test_a_static_member_that_comes_back_before_the_assignment_starts_a_rebalanc
     assert error_of(rig.answers["b"]) == FENCED
 
 
-def test_static_members_stay_though_they_did_not_rejoin() -> None:
+def test_static_members_stay_although_they_did_not_rejoin() -> None:
     """KIP-345: static members that did not rejoin stay in the next generation, and have to sync
     like all others."""
     rig = static_pair()
@@ -140,7 +140,7 @@ def test_static_members_stay_though_they_did_not_rejoin() -> None:
     assert list(rig.group.members) == [rig.ids["c"]]
 
 
-def test_a_rebalance_that_nobody_comes_to_waits_for_the_static_members() -> None:
+def test_a_rebalance_without_joins_waits_for_the_static_members() -> None:
     rig = static_pair()
     rig.leave(LeavingMember("", "i-b"))
     rig.host.advance(5000)
@@ -167,7 +167,7 @@ def test_the_place_of_a_static_member_that_was_removed_is_free() -> None:
 
 
 @pytest.mark.parametrize(("version", "error"), [("2.8", NONE), ("3.9", UNKNOWN)])
-def test_an_instance_that_nobody_knows_makes_a_stranger_since_3_0(
+def test_an_unknown_instance_id_is_an_unknown_member_since_3_0(
     version: str, error: ErrorCode
 ) -> None:
     """Since 3.0 an unknown instance id is answered UNKNOWN_MEMBER_ID in all requests; before, only
@@ -204,7 +204,7 @@ def test_the_next_coordinator_knows_the_members(version: str) -> None:
     assert list(after.group.members) == [rig.ids["b"]]
 
 
-def test_who_waits_at_a_coordinator_that_resigns_is_told_to_look_for_another(rig: GroupRig) -> None:
+def test_waiting_members_get_not_coordinator_when_the_coordinator_resigns(rig: GroupRig) -> None:
     rig.stable("a", "b")
     rig.join("a")
     rig.follow()
@@ -221,7 +221,7 @@ def test_who_waits_at_a_coordinator_that_resigns_is_told_to_look_for_another(rig
     assert other.answers["b"].error == ErrorCode.NOT_COORDINATOR
 
 
-def test_while_it_loads_heartbeats_are_taken_on_trust_and_syncs_start_anew() -> None:
+def test_while_groups_load_heartbeats_succeed_and_syncs_have_to_rejoin() -> None:
     """While a coordinator loads, heartbeats succeed and syncs have to rejoin, as older clients do
     not expect the loading error there."""
     before = GroupRig()
@@ -240,7 +240,7 @@ def test_while_it_loads_heartbeats_are_taken_on_trust_and_syncs_start_anew() -> 
 
 
 @pytest.mark.parametrize("version", JUDGED_VERSIONS)
-def test_a_dead_group_sends_its_members_away(version: str) -> None:
+def test_requests_to_a_dead_group_are_refused(version: str) -> None:
     """KAFKA-8386: since 2.3 a dead group sends its members to look for the coordinator; before, to
     rejoin."""
     rig = GroupRig(version)
@@ -254,7 +254,7 @@ def test_a_dead_group_sends_its_members_away(version: str) -> None:
     assert rig.commit(member="a", generation=1) == error
 
 
-def test_a_member_votes_only_for_what_it_supports() -> None:
+def test_a_member_votes_only_for_protocols_that_it_supports() -> None:
     member = Member("m", None, "c", "/h", 1, 1, BOTH)
     assert member.vote({"sticky", "own"}) == "sticky"
     with pytest.raises(InvariantError):

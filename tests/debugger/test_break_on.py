@@ -12,7 +12,7 @@ from fakekafka import Simulation, UsageError, WaitTimeout
 from fakekafka.protocol.data import FetchRequest
 
 
-def test_a_simulation_runs_to_what_is_awaited() -> None:
+def test_break_on_stops_a_simulation_right_after_the_event() -> None:
     """``break_on`` stops right after the event, at the event's time."""
     with Simulation(3, seed=4, topics={"orders": 1}) as simulation:
         leader = simulation.partition("orders", 0).leader
@@ -30,7 +30,9 @@ def test_a_simulation_runs_to_what_is_awaited() -> None:
             simulation.break_on("when alive(1)")
 
 
-def test_a_plain_debugger_in_a_handler_sees_the_whole_way(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_python_debugger_in_a_handler_sees_the_whole_call_stack(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """``breakpoint()`` stops in the test's thread; the stack leads from test to handler."""
     output = io.StringIO()
     debugger = pdb.Pdb(stdin=io.StringIO("where\np request\ncontinue\n"), stdout=output)

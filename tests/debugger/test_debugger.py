@@ -289,7 +289,7 @@ def test_a_fault_in_a_story_is_one_of_its_faults(tmp_path: Path) -> None:
     assert "step " in result.problems[0]
 
 
-def test_what_cannot_be_injected_is_said(live: Debugger, tmp_path: Path) -> None:
+def test_an_impossible_injection_is_refused(live: Debugger, tmp_path: Path) -> None:
     """An injection is refused too early, for an unknown action, or if only events are left."""
     with pytest.raises(UsageError, match="still starting"):
         live.inject("kill", broker=1)
@@ -313,7 +313,7 @@ def test_what_cannot_be_injected_is_said(live: Debugger, tmp_path: Path) -> None
             debugger.inject("kill", broker=1)
 
 
-def test_the_scenario_ends_where_somebody_takes_over(live: Debugger) -> None:
+def test_the_scenario_ends_where_the_debugger_takes_over(live: Debugger) -> None:
     """After ``take_over`` the scenario's remaining faults do not occur."""
     live.goto("0.5s")
     simulation = live.take_over()
@@ -352,7 +352,7 @@ def test_actions_as_a_line() -> None:
 
 
 @pytest.mark.parametrize("kind", ["live", "recorded"])
-def test_a_way_that_is_broken_off_ends_where_it_has_come(kind: str, recorded: Path) -> None:
+def test_an_interrupted_run_stops_at_its_current_position(kind: str, recorded: Path) -> None:
     """An interrupted run stops where it is, and the next run misses no breakpoint."""
     debugger = (
         Debugger.of_trace(recorded) if kind == "recorded" else Debugger.of_scenario(spec(), 3)
@@ -374,7 +374,7 @@ def test_a_way_that_is_broken_off_ends_where_it_has_come(kind: str, recorded: Pa
         assert debugger.run_back().number == 1500
 
 
-def test_going_on_in_slices_changes_nothing() -> None:
+def test_a_run_in_slices_has_the_events_of_an_uninterrupted_run() -> None:
     """A run in slices advances with every slice and has the events of an uninterrupted run."""
     with Debugger.of_scenario(spec(), 3) as whole, Debugger.of_scenario(spec(), 3) as sliced:
         assert whole.ends_us is None
@@ -407,7 +407,7 @@ def test_a_fault_that_is_not_injected_to_the_end_leaves_the_run(live: Debugger) 
     assert live.step()
 
 
-def test_to_go_to_an_event_that_never_comes_leaves_the_place(live: Debugger) -> None:
+def test_going_to_an_event_that_never_comes_keeps_the_position(live: Debugger) -> None:
     """Going to an event beyond the end of the run keeps the position."""
     live.goto(400)
     with pytest.raises(TraceError, match="there is no event #99999"):
@@ -415,7 +415,7 @@ def test_to_go_to_an_event_that_never_comes_leaves_the_place(live: Debugger) -> 
     assert live.position == 400
 
 
-def test_to_look_for_a_condition_again_can_be_broken_off(live: Debugger) -> None:
+def test_a_repeated_search_for_a_condition_can_be_interrupted(live: Debugger) -> None:
     """An interrupted search for a condition in reverse keeps the position and counts no hit."""
     point = live.break_on("when leader('orders', 0) == 2")
     live.run()

@@ -43,7 +43,7 @@ that = "alive(1)"
 """
 
 
-def test_only_what_breaks_the_promise_is_left() -> None:
+def test_shrinking_keeps_only_the_parts_that_break_the_promise() -> None:
     """Shrinking leaves one of four faults and one of two expectations in a runnable scenario."""
     told: list[str] = []
     result = shrink(SCENARIO, None, 5, told.append)
@@ -58,14 +58,14 @@ def test_only_what_breaks_the_promise_is_left() -> None:
     assert any("pause" in line for line in told)
 
 
-def test_each_part_is_left_out_once() -> None:
+def test_shrinking_tries_to_remove_each_part_once() -> None:
     """A part that one attempt removed does not come back with the next."""
     result = shrink(SCENARIO + "[costs]\nbroker_request_ms = 0.01\n", None, 5)
     assert len(set(result.dropped)) == len(result.dropped)
     assert {"network", "costs"} <= set(result.dropped)
 
 
-def test_what_cannot_be_shrunk_is_said() -> None:
+def test_shrinking_refuses_a_run_without_a_broken_promise_and_a_story() -> None:
     """Shrinking refuses a run without a broken promise, and a story."""
     kept = SCENARIO.replace('that = "alive(1)"', 'that = "alive(2)"')
     with pytest.raises(UsageError, match="breaks no promise"):

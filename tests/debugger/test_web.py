@@ -73,7 +73,7 @@ def test_steps_and_breakpoints(debugger: Debugger) -> None:
     assert later["seq"] > met["seq"]
 
 
-def test_a_fault_makes_it_another_run(debugger: Debugger) -> None:
+def test_a_fault_makes_the_run_another_one(debugger: Debugger) -> None:
     """A fault keeps the earlier events, kills the broker, and the new scenario can be read."""
     session = WebSession(debugger)
     place = session.answer("run", {"until": "at 3s"})
@@ -100,7 +100,9 @@ def test_a_fault_makes_it_another_run(debugger: Debugger) -> None:
         ("step", {"seq": -1, "count": 1}),
     ],
 )
-def test_mistakes_are_told(debugger: Debugger, verb: str, asked: dict[str, Any]) -> None:
+def test_a_wrong_request_is_answered_with_an_error(
+    debugger: Debugger, verb: str, asked: dict[str, Any]
+) -> None:
     """A wrong request raises an error, and the debugger keeps its position."""
     with pytest.raises(UsageError):
         WebSession(debugger).answer(verb, asked)

@@ -37,7 +37,7 @@ def test_the_offline_selector_falls_back_to_any_live_replica_if_permitted() -> N
         ((1, 2), (), True, "no replica of t-0 is alive"),
     ],
 )
-def test_the_offline_selector_says_why_nobody_can_lead(
+def test_the_offline_selector_reports_why_no_replica_can_lead(
     replicas: tuple[int, ...], live: tuple[int, ...], unclean: bool, reason: str
 ) -> None:
     """There are three reasons, all reported by the same exception type."""
@@ -52,7 +52,7 @@ def test_the_reassigned_selector_looks_at_the_new_replicas_only() -> None:
     assert (LeaderAndIsr(4, 1, (1, 4), 1), (3, 4)) == selected
 
 
-def test_the_reassigned_selector_passes_over_the_dead_and_those_out_of_sync() -> None:
+def test_the_reassigned_selector_skips_dead_and_out_of_sync_replicas() -> None:
     """The first replica that is live and in sync leads, whatever its position in the list."""
     current = LeaderAndIsr(1, 0, (1, 3, 5), 0)
 
@@ -79,14 +79,14 @@ def test_the_preferred_selector_elects_the_first_replica() -> None:
     assert (LeaderAndIsr(1, 4, (2, 1), 5), (1, 2)) == selected
 
 
-def test_the_preferred_selector_judges_by_the_cache_whether_it_is_needed() -> None:
+def test_the_preferred_selector_decides_by_the_cached_leader_whether_it_is_needed() -> None:
     """Even if the leader in ZooKeeper differs."""
     with pytest.raises(LeaderElectionNotNeeded):
         select_preferred(TP, LeaderAndIsr(2, 3, (2, 1), 4), (1, 2), (1, 2), 1)
 
 
 @pytest.mark.parametrize(("live", "isr"), [((2,), (1, 2)), ((1, 2), (2,))])
-def test_the_preferred_selector_takes_nobody_else(
+def test_the_preferred_selector_elects_no_other_replica(
     live: tuple[int, ...], isr: tuple[int, ...]
 ) -> None:
     """If the preferred replica is dead or not in sync, there is no election."""
@@ -94,7 +94,7 @@ def test_the_preferred_selector_takes_nobody_else(
         select_preferred(TP, LeaderAndIsr(2, 0, isr, 0), (1, 2), live, 2)
 
 
-def test_the_controlled_shutdown_selector_tells_the_leaving_broker_too() -> None:
+def test_the_controlled_shutdown_selector_includes_the_leaving_broker_in_the_recipients() -> None:
     """LeaderAndIsr goes to live brokers and those shutting down; the latter leave the ISR."""
     current = LeaderAndIsr(1, 0, (1, 2), 0)
 

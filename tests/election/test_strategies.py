@@ -80,14 +80,14 @@ def test_reassign_election_takes_the_first_live_in_sync_target(
         pytest.param([], set(), None, id="CP-46"),
     ],
 )
-def test_preferred_election_takes_the_first_replica_or_nobody(
+def test_preferred_election_takes_the_first_replica_or_none(
     isr: list[int], live: set[int], expected: int | None
 ) -> None:
     """It never falls through to a later replica: CP-43, CP-44, CP-45, CP-46."""
     assert expected == preferred_replica_partition_leader_election([2, 4], isr, live)
 
 
-def test_preferred_election_of_an_unassigned_partition_finds_nobody() -> None:
+def test_preferred_election_of_an_unassigned_partition_finds_no_leader() -> None:
     """Without replicas there is no preferred replica."""
     assert preferred_replica_partition_leader_election([], [1], {1}) is None
 
@@ -100,7 +100,7 @@ def test_preferred_election_of_an_unassigned_partition_finds_nobody() -> None:
         pytest.param([2, 4], {2, 4}, None, id="CP-49"),
     ],
 )
-def test_controlled_shutdown_election_takes_who_stays(
+def test_controlled_shutdown_election_takes_a_replica_that_stays(
     isr: list[int], leaving: set[int], expected: int | None
 ) -> None:
     """CP-47, CP-48, CP-49."""
@@ -108,7 +108,7 @@ def test_controlled_shutdown_election_takes_who_stays(
     assert expected == chosen
 
 
-def test_controlled_shutdown_election_takes_no_one_who_is_not_there() -> None:
+def test_controlled_shutdown_election_skips_dead_brokers() -> None:
     """An ISR member on a dead broker is passed over."""
     chosen = controlled_shutdown_partition_leader_election([2, 3, 4], [2, 3, 4], {2, 4}, {2})
     assert chosen == 4
@@ -154,7 +154,7 @@ def test_an_offline_election_without_a_candidate_still_names_live_replicas() -> 
     assert result.live_replicas == (2,)
 
 
-def test_a_reassign_election_tells_all_target_replicas_dead_or_not() -> None:
+def test_a_reassign_election_includes_dead_target_replicas_in_the_recipients() -> None:
     """Dead target replicas are recipients, too, and the ISR stays."""
     stored = LeaderAndIsr(1, 2, (1, 4), 5)
 
@@ -164,7 +164,7 @@ def test_a_reassign_election_tells_all_target_replicas_dead_or_not() -> None:
     assert result.live_replicas == (3, 4)
 
 
-def test_a_preferred_election_keeps_the_isr_and_tells_everybody() -> None:
+def test_a_preferred_election_keeps_the_isr_and_informs_all_replicas() -> None:
     """The leader epoch rises even if the leader stays the same."""
     stored = LeaderAndIsr(1, 4, (2, 1), 5)
 
@@ -195,7 +195,7 @@ def test_a_controlled_shutdown_election_leaves_dead_members_in_the_isr() -> None
     assert LeaderAndIsr(2, 1, (2, 3), 0) == result.leader_and_isr
 
 
-def test_a_leaving_broker_that_does_not_count_as_online_is_not_told() -> None:
+def test_a_leaving_broker_that_does_not_count_as_online_is_no_recipient() -> None:
     """As in Kafka 1.1 (docs/kafka/election.md#selectors)."""
     stored = LeaderAndIsr(1, 0, (1, 2), 0)
 

@@ -50,7 +50,9 @@ def test_kafkas_tool_reads_our_files(kafka_version: str, stopped: Path) -> None:
 
 @pytest.mark.parametrize("way", ["stop", "kill"])
 @pytest.mark.parametrize("to_kafka", [True, False], ids=["ours-to-kafka", "kafkas-to-ours"])
-def test_the_other_broker_goes_on(kafka_version: str, to_kafka: bool, way: str) -> None:
+def test_kafka_and_fakekafka_resume_from_each_others_files(
+    kafka_version: str, to_kafka: bool, way: str
+) -> None:
     """The other broker serves the same records, offsets, epochs and commits, knows producers, and
     commits the open transaction, after a clean shutdown and after a crash."""
     carried = carry(kafka_version, to_kafka=to_kafka, way=way)

@@ -90,7 +90,7 @@ def test_each_recording_belongs_to_a_scenario() -> None:
     assert strangers == []
 
 
-def test_the_readme_tells_how_many_scenarios_were_recorded() -> None:
+def test_the_readme_has_the_number_of_recorded_scenarios() -> None:
     """The first screen of the README has the numbers of scenarios."""
     readme = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
     counts = [len(list((recording.FOLDER / version).glob("*.txt"))) for version in ("3.9", "2.8")]

@@ -13,7 +13,7 @@ FILES = sorted(corpus.FOLDER.glob("*.txt"))
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
-def test_a_rare_history_reaches_again_what_it_is_kept_for(path: Path) -> None:
+def test_a_rare_history_still_reaches_the_item_it_is_kept_for(path: Path) -> None:
     """A change of the emulation that makes a rare item unreachable fails here."""
     about, history = read_history(path)
     outcome = run(history, covers=True)

@@ -11,7 +11,7 @@ from fakekafka.protocol.values import TopicPartition
 
 
 @pytest.mark.parametrize("seed", range(1, 9))
-def test_a_history_of_a_group_ends_whole(seed: int) -> None:
+def test_a_history_of_a_group_breaks_no_promise(seed: int) -> None:
     """DP-135: groups end whole though members come and go and brokers die in rebalances."""
     version = ("2.8", "3.9", "1.1", "2.8", "3.9", "0.10")[seed % 6]
     outcome = run(History(ClassicGroups, version, seed))
@@ -20,13 +20,13 @@ def test_a_history_of_a_group_ends_whole(seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", range(1, 9))
-def test_a_history_of_a_group_of_the_consumer_protocol_ends_whole(seed: int) -> None:
+def test_a_history_of_a_group_of_the_consumer_protocol_breaks_no_promise(seed: int) -> None:
     """KIP-848: no partition is ever read by two members, whichever broker dies."""
     outcome = run(History(ConsumerGroups, "3.9", seed))
     assert outcome.unexplained == (), outcome.history.command
 
 
-def test_a_second_owner_and_a_lost_offset_are_told() -> None:
+def test_a_second_owner_and_a_lost_offset_are_reported() -> None:
     """A second owner of a partition and a lost committed offset are reported."""
     target = ClassicGroups("3.9", 1)
     partition = TopicPartition(TOPIC, 0)

@@ -294,7 +294,7 @@ KEEPS: dict[str, tuple[type[Invariant], Case]] = {
 
 
 @pytest.mark.parametrize("what", BREAKS)
-def test_what_breaks_a_promise_is_told(what: str) -> None:
+def test_a_broken_promise_is_reported_once(what: str) -> None:
     """A broken promise is reported once, with its name and what was seen."""
     kind, happens, text = BREAKS[what]
     stage = Stage(kind)
@@ -306,7 +306,7 @@ def test_what_breaks_a_promise_is_told(what: str) -> None:
 
 
 @pytest.mark.parametrize("what", KEEPS)
-def test_what_keeps_a_promise_is_not_told(what: str) -> None:
+def test_a_kept_promise_is_not_reported(what: str) -> None:
     kind, happens = KEEPS[what]
     stage = Stage(kind)
     happens(stage)
@@ -316,7 +316,7 @@ def test_what_keeps_a_promise_is_not_told(what: str) -> None:
 @pytest.mark.parametrize(
     ("version", "name"), [("0.10", "KIP-320"), ("1.1", "KIP-320"), ("3.9", "")]
 )
-def test_what_a_release_does_has_a_name(version: str, name: str) -> None:
+def test_a_known_defect_of_a_release_is_named(version: str, name: str) -> None:
     """A follower that appends after diverging records is a known defect named by the KIP that fixed
     it; in a release with the fix it has no name.
     """
@@ -325,7 +325,7 @@ def test_what_a_release_does_has_a_name(version: str, name: str) -> None:
     assert [violation.known for violation in stage.told()] == [name]
 
 
-def test_what_0_10_keeps_below_its_high_watermark_has_another_name() -> None:
+def test_divergence_below_the_high_watermark_of_0_10_has_another_name() -> None:
     """In 0.10 divergence below the high watermark is KIP-101: truncation stops there."""
     stage = Stage(LogMatching, "0.10")
     stage.role(2, 1, 2)
@@ -336,7 +336,7 @@ def test_what_0_10_keeps_below_its_high_watermark_has_another_name() -> None:
     assert [violation.known for violation in stage.told()] == ["KIP-101 (divergence)"]
 
 
-def test_a_member_that_has_just_joined_is_known_until_2_6() -> None:
+def test_an_isr_member_that_has_just_joined_is_a_known_defect_until_2_6() -> None:
     """Until 2.6 a leader uses its old ISR while ZooKeeper is written, a defect (KIP-497)."""
     named = {}
     for version in ("2.6", "2.7"):
@@ -347,7 +347,9 @@ def test_a_member_that_has_just_joined_is_known_until_2_6() -> None:
 
 
 @pytest.mark.parametrize(("follows", "known"), [(False, "missed leader"), (True, "")])
-def test_a_leader_that_did_not_hear_of_its_successor_is_known(follows: bool, known: str) -> None:
+def test_a_leader_that_does_not_know_its_successor_is_a_known_defect(
+    follows: bool, known: str
+) -> None:
     """A leader that missed its successor is a known defect: it leads again with outdated offsets of
     its followers. A leader that has followed meanwhile has discarded them.
     """
@@ -368,7 +370,7 @@ def test_a_leader_that_did_not_hear_of_its_successor_is_known(follows: bool, kno
     assert [violation.known for violation in stage.told()] == [known]
 
 
-def test_what_such_a_leader_does_in_a_later_epoch_is_not_known() -> None:
+def test_such_a_leader_in_a_later_epoch_is_no_known_defect() -> None:
     stage = Stage(StrongIsr)
     stage.store(3, 7, (1, 2, 3))
     stage.role(1, 1, 0, (1, 2))
@@ -382,7 +384,7 @@ def test_what_such_a_leader_does_in_a_later_epoch_is_not_known() -> None:
     assert [violation.known for violation in stage.told()] == [""]
 
 
-def test_an_invariant_tells_a_few_times_only() -> None:
+def test_an_invariant_reports_only_its_first_violations() -> None:
     """An invariant reports only its first violations."""
     stage = Stage(LeaderInIsr)
     for epoch in range(20):
@@ -401,7 +403,7 @@ def test_violations_of_one_kind_have_one_signature() -> None:
 
 
 @pytest.mark.parametrize("name", TARGETS)
-def test_every_promise_of_a_target_says_what_it_is(name: str) -> None:
+def test_every_promise_of_a_target_has_a_docstring(name: str) -> None:
     """Every promise of a target has a docstring of its own that ends with a full stop."""
     for promise in TARGETS[name].promises:
         assert (promise.__doc__ or "").strip().endswith("."), promise
@@ -417,7 +419,7 @@ def test_a_promise_can_be_watched_alone() -> None:
     target.world.simulation.stop()
 
 
-def test_a_watched_run_is_the_same_as_one_that_is_not() -> None:
+def test_a_watched_run_equals_an_unwatched_one() -> None:
     """A watched or recorded run equals an unwatched one, to the microsecond."""
     ends = set()
     for trace, only in ((False, None), (True, None), (False, ())):

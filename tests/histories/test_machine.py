@@ -75,7 +75,7 @@ def test_a_line_that_is_no_step_is_refused(line: str, told: str) -> None:
         parse_step(line)
 
 
-def test_a_file_of_steps_is_read_as_it_was_written() -> None:
+def test_a_file_of_steps_survives_writing_and_reading() -> None:
     steps: list[Step[Any]] = list(LINES.values())
     assert read(written("What it is.", steps)) == ("What it is.", steps)
 
@@ -110,7 +110,7 @@ def _add(world: list[int], rng: random.Random, more: int = 0) -> Any:
         rng.random()
 
 
-def test_a_step_is_drawn_from_the_world_as_the_step_before_left_it() -> None:
+def test_each_step_is_drawn_after_the_previous_one_was_applied() -> None:
     """Each step is drawn after the previous one was applied; a pause follows each choice."""
     world: list[int] = []
     draws = Draws({"enlarge": (1, _add)}, (2, 2), (5,), frozenset({"enlarge"}))
@@ -123,7 +123,7 @@ def test_a_step_is_drawn_from_the_world_as_the_step_before_left_it() -> None:
     assert taken == [Enlarge(0), Enlarge(10), Wait(5), Enlarge(2), Enlarge(30), Wait(5)]
 
 
-def test_a_choice_that_draws_more_leaves_the_others_as_they_were() -> None:
+def test_a_choice_that_draws_more_random_numbers_does_not_change_the_others() -> None:
     """Each choice has a random generator of its own."""
 
     def drawn(more: int) -> list[Step[Any]]:
@@ -141,7 +141,7 @@ def test_a_choice_that_draws_more_leaves_the_others_as_they_were() -> None:
     assert drawn(0) == drawn(5)
 
 
-def test_shrinking_leaves_out_what_is_not_needed() -> None:
+def test_shrinking_removes_unneeded_steps() -> None:
     """Shrinking keeps only the steps without which the violation does not occur."""
     steps = [Kill(number) for number in range(7)]
     found = shrink(steps, lambda tried: Kill(1) in tried and Kill(4) in tried)
@@ -183,7 +183,7 @@ def test_waits_that_follow_each_other_become_one(monkeypatch: pytest.MonkeyPatch
     assert shrunk(outcome, outcome.violations[0].signature).outcome.history.steps == (Wait(30),)
 
 
-def test_a_step_that_does_not_apply_is_passed_over_and_told() -> None:
+def test_a_step_that_does_not_apply_is_skipped_and_reported() -> None:
     """A step that does not apply is skipped and returns False, as when its cause was removed."""
     world = LoadedCluster("3.9", 1).world
     for step in (Start(1), Thaw(1), parse_step("heal"), StartZookeeper(1)):
@@ -206,7 +206,7 @@ def test_a_changed_history_has_steps_of_its_parents() -> None:
     assert mutated(steps, other, random.Random(3)) == mutated(steps, other, random.Random(3))
 
 
-def test_a_swarm_has_some_kinds_of_fault_only() -> None:
+def test_a_swarm_uses_only_some_kinds_of_fault() -> None:
     """A swarm draws some kinds of fault per history, and always those that undo faults."""
     draws = Draws(dict.fromkeys("abcdef", (1, _add)), (1, 1), always=frozenset("a"))
     drawn = [swarmed(draws, random.Random(seed)).choices for seed in range(50)]

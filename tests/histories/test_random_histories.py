@@ -37,7 +37,7 @@ def kept(name: str) -> tuple[Target, Iterable[Step[Any]]]:
 
 @pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize("version", JUDGED_VERSIONS)
-def test_a_history_ends_whole(version: str, seed: int) -> None:
+def test_a_history_breaks_no_promise(version: str, seed: int) -> None:
     """After healing, no acknowledged record is lost and every replica is in sync."""
     outcome = run(History(LoadedCluster, version, seed))
     assert outcome.unexplained == (), outcome.history.command
@@ -46,7 +46,7 @@ def test_a_history_ends_whole(version: str, seed: int) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("version", DERIVED_VERSIONS)
-def test_histories_of_releases_that_no_broker_judges_end_whole(version: str) -> None:
+def test_histories_of_derived_releases_break_no_promise(version: str) -> None:
     """Histories of releases between the judged ones end whole: flags of one change switch together,
     as half a change would lose records or hang. ``FAKEKAFKA_EXAMPLES`` multiplies the histories.
     """
@@ -155,7 +155,7 @@ def test_a_leader_that_a_reassignment_dropped_is_replaced_by_the_next_controller
     assert found == (set() if rebalances else {"PartitionsOnline: dropped in sync"})
 
 
-def test_a_seed_decides_all() -> None:
+def test_the_same_seed_gives_the_same_history() -> None:
     """A seed determines a history to the microsecond, and so do its steps."""
     first, second = run(History(LoadedCluster, "3.9", 2)), run(History(LoadedCluster, "3.9", 2))
     assert first == second
@@ -165,14 +165,14 @@ def test_a_seed_decides_all() -> None:
 
 
 @pytest.mark.parametrize("path", sorted(KEPT.glob("*.txt")), ids=lambda path: path.stem)
-def test_kept_histories_are_read_as_they_are_written(path: Path) -> None:
+def test_kept_histories_survive_reading_and_writing(path: Path) -> None:
     """A stored history is read and written unchanged, and begins with a sentence."""
     about, history = read_history(path)
     assert about.endswith(".")
     assert history.written(about) == path.read_text(encoding="utf-8")
 
 
-def test_records_that_are_missing_changed_or_doubled_are_told() -> None:
+def test_missing_changed_and_duplicate_records_are_reported() -> None:
     """Acknowledged or read records that are missing or changed in the log are reported."""
     target = LoadedCluster("3.9", 1)
     target.world.simulation.run_for(1000)
@@ -229,7 +229,7 @@ def test_records_that_are_missing_changed_or_doubled_are_told() -> None:
     ],
 )
 @pytest.mark.slow
-def test_what_kafka_breaks_is_found_and_named(name: str, signatures: set[str]) -> None:
+def test_defects_of_kafka_are_found_and_named(name: str, signatures: set[str]) -> None:
     """A follower of 1.1 keeps records that its leader never had (KIP-279), or that its leader
     truncated while another one led (KIP-320, docs/kafka/replica-fetchers.md#releases). A controller
     without broker epochs misses a bounce and does not inform the broker (KAFKA-1120); a follower
@@ -256,7 +256,9 @@ def test_what_kafka_breaks_is_found_and_named(name: str, signatures: set[str]) -
         ("fetcher_ends_behind_records_that_were_cut", "IsrWhole: KIP-320"),
     ],
 )
-def test_what_the_explorer_found_needs_few_faults_and_is_mended(name: str, signature: str) -> None:
+def test_each_find_needs_few_faults_and_is_fixed_in_a_later_release(
+    name: str, signature: str
+) -> None:
     """At most eight faults and actions break the promise in the old release, and the same steps
     break none in a release with the fix (docs/guides/exploration.md#finds).
     """
@@ -269,7 +271,7 @@ def test_what_the_explorer_found_needs_few_faults_and_is_mended(name: str, signa
     assert run(replace(history, kafka_version="3.9")).violations == ()
 
 
-def test_a_cluster_that_is_not_whole_is_told() -> None:
+def test_an_unhealthy_cluster_is_reported() -> None:
     """A dead broker, and then one that lags behind, are reported until the cluster is whole."""
     target = LoadedCluster("3.9", 1)
     healing, simulation = target.healing, target.world.simulation

@@ -37,7 +37,7 @@ def page_of(exploration: ClusterExploration, findings: list[ShortFind], folder: 
     return path.read_text(encoding="utf-8")
 
 
-def test_a_find_is_told_as_a_story(exploration: ClusterExploration, tmp_path: Path) -> None:
+def test_a_find_is_shown_as_a_story(exploration: ClusterExploration, tmp_path: Path) -> None:
     """A find shows its promise, its steps, its violation and the command that repeats it."""
     finding = found("two logs differ at 5", "KIP-101 (loss)")
     page = page_of(exploration, [finding], tmp_path)
@@ -50,7 +50,7 @@ def test_a_find_is_told_as_a_story(exploration: ClusterExploration, tmp_path: Pa
         assert told in story
 
 
-def test_what_was_never_reached_is_listed(exploration: ClusterExploration, tmp_path: Path) -> None:
+def test_unreached_items_are_listed(exploration: ClusterExploration, tmp_path: Path) -> None:
     """The page lists unreached items and the runs of each target, even without finds."""
     page = page_of(exploration, [], tmp_path)
     assert "None: every promise was kept." in page

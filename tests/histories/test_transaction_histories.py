@@ -22,14 +22,14 @@ def test_the_output_is_the_input_exactly_once(version: str, seed: int) -> None:
 
 
 @pytest.mark.slow
-def test_a_seed_decides_all() -> None:
+def test_the_same_seed_gives_the_same_history() -> None:
     """A seed determines the history, and another seed gives another one."""
     first = run(History(ExactlyOnce, "3.9", 2))
     assert first == run(History(ExactlyOnce, "3.9", 2))
     assert first.told != run(History(ExactlyOnce, "3.9", 3)).told
 
 
-def test_what_is_lost_and_what_comes_twice_is_told() -> None:
+def test_missing_and_duplicate_output_records_are_reported() -> None:
     """A missing and a duplicate output record are reported."""
     target = ExactlyOnce("3.9", 1)
     world = target.world

@@ -27,7 +27,7 @@ def old_fetch(topic: str) -> bytes:
     return frame(1, 2, {"topics": [{"topic": topic, "partitions": [partition]}]})
 
 
-def test_a_long_conversion_lets_others_in(
+def test_a_long_down_conversion_does_not_delay_other_requests(
     cluster: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """55 MB of small records took 10 s in one piece; what is answered does not change."""

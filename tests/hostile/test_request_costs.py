@@ -79,14 +79,18 @@ def test_eight_times_the_request_costs_about_eight_times_as_much(
 
 
 @pytest.mark.parametrize("kind", PARTITION_KINDS)
-def test_so_it_is_for_who_has_a_transaction(cluster: Cluster, sender: Sender, kind: str) -> None:
+def test_the_cost_is_linear_for_a_producer_with_a_transaction(
+    cluster: Cluster, sender: Sender, kind: str
+) -> None:
     """What is refused to others comes to the coordinator's work."""
     for shape in of_transactions(sender, kind):
         assert_is_cheap(cluster, shape)
 
 
 @pytest.mark.parametrize("kind", NAMES)
-def test_so_it_is_for_a_member_of_a_group(cluster: Cluster, sender: Sender, kind: str) -> None:
+def test_the_cost_is_linear_for_a_member_of_a_group(
+    cluster: Cluster, sender: Sender, kind: str
+) -> None:
     """The leader's SyncGroup brings thousands of assignments."""
     for shape in of_members(sender, kind):
         body, _ = answer(cluster, shape.frame(1))

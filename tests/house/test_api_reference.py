@@ -91,7 +91,7 @@ def of_any_type(found: dict[str, Table]) -> set[str]:
     }
 
 
-def test_the_tables_are_those_of_the_source() -> None:
+def test_the_tables_match_the_source() -> None:
     """`make docs` renews them."""
     assert renewed(PAGE) == PAGE
 
@@ -112,7 +112,7 @@ def test_every_exported_class_with_members_has_a_table() -> None:
     assert exported - {table.name for table in TABLES.values()} == errors - {"KafkaError"}
 
 
-def test_every_class_that_a_member_gives_has_a_table() -> None:
+def test_every_class_that_a_member_returns_has_a_table() -> None:
     """Whoever gets an object from a public call finds it on the page."""
     known = {table.name for table in TABLES.values()}
     unknown = set()
@@ -128,7 +128,7 @@ def test_every_class_that_a_member_gives_has_a_table() -> None:
     assert sorted(unknown) == sorted(NAMED_ELSEWHERE)
 
 
-def test_what_the_generator_knows_by_name_exists() -> None:
+def test_names_in_the_tables_of_the_generator_exist() -> None:
     """A name that is gone leaves the tables of the generator, too."""
     names = {f"{table.name}.{member.name}" for table in TABLES.values() for member in table.members}
     assert sorted(MORE.keys() - names) == []
@@ -202,7 +202,7 @@ def test_a_table_is_made_from_a_class() -> None:
     ]
 
 
-def test_what_lacks_a_docstring_or_a_type_is_found() -> None:
+def test_members_without_a_docstring_or_a_type_are_found() -> None:
     found = tables(EXAMPLE.partition("## Another")[0])
     assert lacking(found) == {
         "Documented.bare": "docstring",

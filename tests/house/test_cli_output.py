@@ -44,9 +44,7 @@ def status_of(*arguments: object) -> object:
 
 
 @pytest.mark.parametrize("arguments", ["trace show {trace}", "run {scenario}", "--help"])
-def test_a_reader_that_goes_away_ends_a_command_quietly(
-    arguments: str, trace: Path, scenario: Path
-) -> None:
+def test_a_closed_pipe_ends_a_command_quietly(arguments: str, trace: Path, scenario: Path) -> None:
     """The status is that of a program ended by SIGPIPE; nothing is said on standard error."""
     words = arguments.format(trace=trace, scenario=scenario).split()
     process = subprocess.Popen([*COMMAND, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
@@ -133,7 +131,7 @@ def test_without_a_client_the_demo_runs_modelled_ones(
 
 @pytest.mark.slow
 @pytest.mark.clients
-def test_the_demo_ends_when_its_reader_goes_away() -> None:
+def test_the_demo_ends_when_its_output_is_closed() -> None:
     """Its producer has thousands of records to go and no cluster any more."""
     process = subprocess.Popen(
         [*COMMAND, "demo"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
@@ -181,7 +179,7 @@ def test_a_signal_ends_a_batch_in_processes_quietly(
     assert [line for line in errors.splitlines() if "of 60 runs" not in line] == []
 
 
-def test_sigterm_is_handled_only_while_asked_for() -> None:
+def test_sigterm_is_handled_only_within_the_context() -> None:
     before = signal.getsignal(signal.SIGTERM)
     with pytest.raises(SystemExit) as ended, ended_by_sigterm():
         signal.raise_signal(signal.SIGTERM)

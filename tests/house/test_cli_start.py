@@ -71,7 +71,7 @@ def test_every_command_of_the_table_is_installed() -> None:
     assert available_commands() == list(COMMANDS)
 
 
-def test_nothing_asked_is_wrong_usage(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_missing_command_is_wrong_usage(capsys: pytest.CaptureFixture[str]) -> None:
     """Without a command the help is shown and the status says that nothing was done."""
     assert leave_status([]) == 2
     assert "Usage" in "".join(capsys.readouterr())

@@ -68,7 +68,7 @@ def test_a_started_cluster_has_loaded_few_modules(started: set[str]) -> None:
     assert len(own(started)) <= OWN_MODULES_MAX
 
 
-def test_a_started_cluster_has_loaded_no_room_that_nothing_came_for(started: set[str]) -> None:
+def test_a_started_cluster_has_loaded_no_unneeded_room(started: set[str]) -> None:
     """Groups, transactions, logs, connections, users and handles wait for their first use."""
     assert [name for name in sorted(started) if name.startswith(ROOMS)] == []
 

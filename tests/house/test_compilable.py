@@ -99,7 +99,9 @@ def test_a_word_of_c_is_found() -> None:
     assert words_of_c("a.py", "self.thread = 1") == []
 
 
-def test_compiled_modules_have_none(texts: dict[str, str]) -> None:
+def test_compiled_modules_have_no_shared_names_starred_tests_or_words_of_c(
+    texts: dict[str, str],
+) -> None:
     """Of all that is compiled; what is left alone may do as it likes."""
     found: list[str] = []
     for path, text in texts.items():
@@ -109,7 +111,7 @@ def test_compiled_modules_have_none(texts: dict[str, str]) -> None:
     assert found == []
 
 
-def test_what_is_left_alone_is_there(root: Path) -> None:
+def test_files_excluded_from_compilation_exist(root: Path) -> None:
     """Each file lies in a compiled folder, and those are among what makes a build stale."""
     assert all((root / path).is_file() and path.startswith(COMPILED) for path in INTERPRETED)
     assert all(folder.startswith(FOLDERS) for folder in COMPILED)

@@ -259,7 +259,7 @@ def test_marks_by_which_a_part_would_miss_a_test_are_refused(
     result.stderr.fnmatch_lines([told])
 
 
-def test_files_without_the_mark_that_is_asked_for_are_unread(suite: pytest.Pytester) -> None:
+def test_files_without_the_selected_mark_are_not_read(suite: pytest.Pytester) -> None:
     """Reading all files takes longer than the few tests do that need the machine alone."""
     suite.makepyfile(
         test_alone="import pytest\n@pytest.mark.slow\n@pytest.mark.serial\ndef test_it(): pass",

@@ -58,7 +58,7 @@ def test_constraints_name_everything_that_is_installed() -> None:
     assert installed - pinned - {"fakekafka", "pip"} == set()
 
 
-def test_what_is_installed_runs_on_the_oldest_python_that_is_asked_for() -> None:
+def test_installed_packages_support_the_oldest_supported_python() -> None:
     """Also on its first release: Debian 12 has 3.11.2."""
     oldest = PROJECT["requires-python"].removeprefix(">=") + ".0"
     asks = {

@@ -24,7 +24,7 @@ def wrong_reasons(texts: dict[str, str], version: str) -> list[str]:
     return wrong
 
 
-def test_an_old_name_goes_when_it_was_said_to(texts: dict[str, str]) -> None:
+def test_an_old_name_is_removed_in_the_announced_release(texts: dict[str, str]) -> None:
     """And whoever uses it before reads the new one."""
     assert wrong_reasons(texts, __version__) == []
 
@@ -38,6 +38,6 @@ def test_an_old_name_that_stayed_too_long_is_found() -> None:
     assert wrong_reasons(texts, "0.4.0") == wrong_reasons(texts, "1.0.0") == [late, vague]
 
 
-def test_the_policy_is_told_where_what_is_public_is() -> None:
+def test_the_reference_of_the_api_states_the_deprecation_policy() -> None:
     page = (ROOT / "docs" / "reference" / "api.md").read_text(encoding="utf-8")
     assert "the old name keeps working for two minor releases" in page

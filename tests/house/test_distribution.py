@@ -189,7 +189,7 @@ def instruction(root: Path, name: str) -> str:
     return [rest for found, rest in dockerfile(root) if found == name][-1]
 
 
-def test_the_image_is_built_as_docker_wants_it(root: Path) -> None:
+def test_the_image_follows_the_rules_of_docker(root: Path) -> None:
     """Two stages; the second has the wheels alone, nobody's rights, and the ports it serves."""
     names = [name for name, _ in dockerfile(root)]
     assert [name for name in names if name == "FROM"] == ["FROM", "FROM"]
@@ -211,7 +211,9 @@ def test_the_image_is_built_as_docker_wants_it(root: Path) -> None:
 
 
 @pytest.mark.serial
-def test_what_the_image_runs_serves_and_is_healthy(root: Path, wheel: Path, tmp_path: Path) -> None:
+def test_the_commands_of_the_image_serve_and_pass_the_health_check(
+    root: Path, wheel: Path, tmp_path: Path
+) -> None:
     """Its commands in a fresh environment, which stands for a container: the second installation,
     the entry point with other ports behind it, the health check, and the end by a signal."""
     (step,) = [

@@ -47,7 +47,7 @@ def test_a_block_that_cannot_be_run_is_named(text: str, problem: str) -> None:
         (["one", "t.o", "three"], False),
     ],
 )
-def test_dots_stand_for_what_is_left_out(shown: list[str], same: bool) -> None:
+def test_dots_stand_for_omitted_output(shown: list[str], same: bool) -> None:
     assert blocks.agrees(shown, ["one", "two", "three"]) is same
 
 
@@ -71,7 +71,7 @@ $ fakekafka demo
 """
 
 
-def test_a_page_is_renewed_where_it_differs() -> None:
+def test_a_page_is_updated_only_if_its_output_differs() -> None:
     """Gaps stay gaps, an open text stays open, what is not run stays as it is."""
     now = ["   3 ms  broker-1 starts", "  13 ms  broker-1 is killed", "  14 ms  it is noticed",
            "  72 ms  unavailable for 59 ms", "took 5 s"]  # fmt: skip

@@ -162,7 +162,7 @@ def test_behaviours_are_read() -> None:
         ),
     ],
 )
-def test_behaviours_are_checked_as_they_are_read(text: str, problem: str) -> None:
+def test_behaviours_are_validated_when_read(text: str, problem: str) -> None:
     """Numbers have no gaps, and each has its sentence and its page."""
     assert citations.read_behaviours(text)[1] == [problem]
 

@@ -26,7 +26,9 @@ def benchmarks(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], Any]:
     return lambda name: importlib.import_module(f"benchmarks.{name}")
 
 
-def test_a_child_that_fails_is_told_with_its_last_line(benchmarks: Callable[[str], Any]) -> None:
+def test_a_child_that_fails_is_reported_with_its_last_line(
+    benchmarks: Callable[[str], Any],
+) -> None:
     """All that it said is kept beside."""
     figures = benchmarks("figures")
     with pytest.raises(figures.MeasurementFailed) as caught:
@@ -47,20 +49,22 @@ def test_a_child_that_fails_is_told_with_its_last_line(benchmarks: Callable[[str
         ("print()", "the child printed no figures, without any output"),
     ],
 )
-def test_other_ends_of_a_child(code: str, told: str, benchmarks: Callable[[str], Any]) -> None:
+def test_a_child_that_ends_otherwise_is_reported(
+    code: str, told: str, benchmarks: Callable[[str], Any]
+) -> None:
     """Killed from outside, by an exception, and in silence."""
     figures = benchmarks("figures")
     with pytest.raises(figures.MeasurementFailed, match=told + "$"):
         figures.in_child(code)
 
 
-def test_a_child_that_ends_well_gives_its_figures(benchmarks: Callable[[str], Any]) -> None:
+def test_a_child_that_succeeds_returns_its_figures(benchmarks: Callable[[str], Any]) -> None:
     """Whatever it said on its standard error."""
     code = "import sys; print('a warning', file=sys.stderr); print('[1, 2]')"
     assert benchmarks("figures").in_child(code) == [1, 2]
 
 
-def test_a_load_client_that_ends_is_told_with_its_error(
+def test_a_load_client_that_ends_is_reported_with_its_error(
     benchmarks: Callable[[str], Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Whether it ends at once or at a command."""
@@ -107,7 +111,7 @@ def test_figures_of_several_runs_are_matched_without_their_numbers(
     assert benchmarks("compare").figure_names(whats) == names
 
 
-def test_a_comparison_tells_rounds_that_have_no_ratio(
+def test_a_comparison_reports_rounds_without_a_ratio(
     benchmarks: Callable[[str], Any], capsys: pytest.CaptureFixture[str]
 ) -> None:
     values = {
@@ -123,7 +127,7 @@ def test_a_comparison_tells_rounds_that_have_no_ratio(
 
 
 @pytest.mark.slow
-def test_a_comparison_measures_the_package_that_it_is_given(
+def test_a_comparison_measures_the_given_package(
     benchmarks: Callable[[str], Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its failure is told, and no figure of it is kept."""
@@ -170,7 +174,7 @@ sys.exit(run.main(["broken"]))
 """
 
 
-def test_a_run_tells_a_failure_in_one_line() -> None:
+def test_a_run_reports_a_failure_in_one_line() -> None:
     """Its status is 1, and there is no traceback of the measurement itself."""
     done = subprocess.run(
         [sys.executable, "-c", RUN, BROKEN],
@@ -185,7 +189,7 @@ def test_a_run_tells_a_failure_in_one_line() -> None:
 
 
 @pytest.mark.parametrize(("statuses", "status"), [([0, -9, 0], 1), ([1, 0, 0], 1), ([0] * 3, 0)])
-def test_a_run_goes_on_after_a_measurement_that_failed(
+def test_a_run_continues_after_a_failed_measurement(
     statuses: list[int],
     status: int,
     benchmarks: Callable[[str], Any],
@@ -228,13 +232,15 @@ def test_every_measurement_runs(name: str) -> None:
     assert not any(line.endswith((" ok", " MISSED")) for line in figures)
 
 
-def test_a_batch_of_tasks_alone_sets_what_there_is(benchmarks: Callable[[str], Any]) -> None:
+def test_the_measurement_of_batches_sets_an_existing_attribute_of_the_engine(
+    benchmarks: Callable[[str], Any],
+) -> None:
     """An engine's seconds of a task; no small run starts Spark."""
     (name,) = re.findall(r"spark\.(\w+) = ", benchmarks("batches").TASK_EACH)
     assert getattr(spark, name) > 0
 
 
-def test_all_measurements_are_among_them(benchmarks: Callable[[str], Any]) -> None:
+def test_the_list_of_measurements_is_complete(benchmarks: Callable[[str], Any]) -> None:
     """The names above are read from a text."""
     assert list(benchmarks("run").MEASUREMENTS) == NAMES
 
@@ -249,7 +255,7 @@ def test_no_request_of_the_large_clusters_is_refused(benchmarks: Callable[[str],
     assert scale.LARGE.topics * scale.LARGE.partitions == 100_000
 
 
-def test_every_child_of_a_measurement_is_looked_after(texts: dict[str, str]) -> None:
+def test_every_child_of_a_measurement_is_supervised(texts: dict[str, str]) -> None:
     """A file that starts a process itself raises ``MeasurementFailed`` for it."""
     for path, text in texts.items():
         if path == "benchmarks/run.py" or not re.fullmatch(r"benchmarks/.*\.py", path):

@@ -44,7 +44,7 @@ def test_ratios_are_of_the_rounds_that_both_have(
     ]
 
 
-def test_a_peer_that_needs_what_is_not_there_is_told_in_a_line(
+def test_a_peer_with_a_missing_requirement_is_reported_in_one_line(
     peers: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """The others are measured all the same."""
@@ -61,7 +61,7 @@ def test_a_peer_that_needs_what_is_not_there_is_told_in_a_line(
     assert not any("kfake" in line for line in told[4:])
 
 
-def test_a_round_that_fails_is_told_and_the_next_one_runs(
+def test_a_failed_round_is_reported_and_the_next_one_runs(
     peers: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Each round begins with another peer."""
@@ -126,7 +126,7 @@ def test_records_that_a_peer_did_not_keep_are_counted(
         (["--rounds", "0"], "--rounds 0: give at least 1"),
     ],
 )
-def test_what_cannot_be_measured_is_refused(
+def test_an_impossible_measurement_is_refused(
     peers: Any, arguments: list[str], told: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert peers.main(arguments) == 2

@@ -73,7 +73,7 @@ def test_a_section_that_was_written_by_hand_gets_its_date(checkout: Path) -> Non
 
 
 @pytest.mark.parametrize("version", ["3.9", "v1.0.0", "1.0.0-beta", ""])
-def test_what_is_no_version_is_refused(checkout: Path, version: str) -> None:
+def test_an_invalid_version_is_refused(checkout: Path, version: str) -> None:
     """The error shows one."""
     with pytest.raises(ReleaseError, match=r"is no version; it would be like 0\.3\.0"):
         release.prepare(checkout, version)
@@ -86,7 +86,7 @@ def test_a_version_is_released_once(checkout: Path) -> None:
         release.prepare(checkout, "7.8.9")
 
 
-def test_what_is_not_committed_is_named(checkout: Path) -> None:
+def test_uncommitted_files_are_named(checkout: Path) -> None:
     """Neither a release nor distributions are made of it."""
     (checkout / "notes.txt").write_text("mine")
     with pytest.raises(ReleaseError, match=r"not committed first: notes\.txt"):

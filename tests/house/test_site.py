@@ -192,7 +192,7 @@ def test_every_page_is_sound_in_a_browser(site: Path, browser: Any, address: str
 
 
 @pytest.mark.parametrize(("scheme", "palette"), [("dark", "slate"), ("light", "default")])
-def test_who_prefers_dark_gets_dark(
+def test_a_reader_who_prefers_dark_gets_a_dark_page(
     browser: Any, address: str, scheme: str, palette: str, tmp_path: Path
 ) -> None:
     """Without a click; the screenshot is for people to look at."""

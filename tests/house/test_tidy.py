@@ -191,7 +191,7 @@ def test_every_exception_is_still_needed(texts: dict[str, str]) -> None:
         (no_imports_of_tests, "tests/a.py", "from ..conftest import c", "import conftests"),
     ],
 )
-def test_the_rule_tells_bad_from_good(rule: Rule, path: str, bad: str, good: str) -> None:
+def test_each_rule_finds_the_bad_example_only(rule: Rule, path: str, bad: str, good: str) -> None:
     """Each rule finds exactly the bad example."""
     assert len(rule(path, bad)) == 1
     assert rule(path, good) == []

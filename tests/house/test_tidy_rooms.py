@@ -210,7 +210,7 @@ def reaches_in(texts: dict[str, str]) -> list[tuple[str, str]]:
     ]
 
 
-def test_what_is_known_is_still_so(
+def test_known_findings_still_exist(
     graph: dict[str, dict[str, int]], reaches_in: list[tuple[str, str]]
 ) -> None:
     """A finding that was mended leaves the list."""
@@ -237,7 +237,7 @@ def test_no_folder_is_crowded(texts: dict[str, str]) -> None:
     assert found == [], "\n" + "\n".join(found)
 
 
-def test_nobody_uses_the_private_names_of_another_file(reaches_in: list[tuple[str, str]]) -> None:
+def test_no_file_uses_the_private_names_of_another(reaches_in: list[tuple[str, str]]) -> None:
     """What starts with an underscore is used in its own file only, or named with its reason."""
     found = [
         f"{path}: {name} is private to another file"

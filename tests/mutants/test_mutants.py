@@ -59,7 +59,7 @@ def test_a_mutant_has_one_place_in_the_source_and_compiles(mutant: Mutant) -> No
 
 
 @pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.name)
-def test_what_is_to_catch_a_mutant_is_there(mutant: Mutant) -> None:
+def test_the_catcher_of_each_mutant_exists(mutant: Mutant) -> None:
     """A test of the fast part, or runs of a release that is emulated."""
     if isinstance(mutant.catcher, Exploration):
         version, target, runs = mutant.catcher
@@ -82,7 +82,7 @@ def test_the_mutants_are_many_and_of_all_areas() -> None:
     assert {path.stem for path in HERE.glob("*.toml")} == set(AREAS)
 
 
-def test_a_mutant_whose_text_is_gone_or_doubled_has_gone_stale() -> None:
+def test_a_mutant_whose_text_is_missing_or_repeated_is_stale() -> None:
     """It is told, and never taken for one that was caught."""
     mutant = Mutant("late", "acls", "a.py", "x = 1\n", "x = 2\n", "Wrong.", "test_a.py::test_x")
     assert mutant.applied("x = 1\n") == "x = 2\n"
@@ -138,7 +138,7 @@ def _wrong_sum(test: str, was: str = "one + other", name: str = "wrong") -> Muta
 
 
 @pytest.mark.slow
-def test_survivors_are_named_and_the_tree_stays_as_it_is(
+def test_survivors_are_named_and_the_tree_stays_unchanged(
     tree: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """The status is 1 for one that survives or that has gone stale."""

@@ -30,7 +30,7 @@ async def wait_twice() -> None:
     await asyncio.wait_for(asyncio.sleep(0.25), 10)
 
 
-def test_an_act_has_its_time_and_the_line_that_awaits_it() -> None:
+def test_an_act_has_its_time_and_the_line_of_the_program() -> None:
     """The line is in the program's own code, not in asyncio's."""
     told = [(act.time_us, act.what, act.place) for act in acts_of(wait_twice)]
     assert told[0] == (0, "waits until 0.500000 s", line_of(wait_twice, 1))
@@ -53,7 +53,7 @@ async def talk() -> None:
     writer.close()
 
 
-def test_what_goes_over_a_connection_is_an_act() -> None:
+def test_bytes_sent_over_a_connection_are_an_act() -> None:
     """The act says how many bytes are sent, and a checksum identifies them."""
     connects, sends, closes = acts_of(talk, echo)
     assert (connects.what, connects.place) == ("connects to other-0:7", line_of(talk, 1))
@@ -72,7 +72,7 @@ async def queue_of_library() -> None:
     await task
 
 
-def test_of_an_act_of_a_library_there_is_told_where_the_programs_own_code_waits() -> None:
+def test_an_act_of_a_library_is_reported_with_the_waiting_lines_of_the_program() -> None:
     """An act of a library is reported with the line at which each task of the program waits."""
     (waits,) = acts_of(queue_of_library)
     library = f"{sys.prefix}/lib/site-packages/library.py:3 in library"
@@ -82,7 +82,7 @@ def test_of_an_act_of_a_library_there_is_told_where_the_programs_own_code_waits(
     )
 
 
-def test_coroutines_begin_in_the_order_in_which_they_are_given() -> None:
+def test_coroutines_start_in_the_order_in_which_they_are_passed() -> None:
     """``asyncio.as_completed`` keeps coroutines in a set, whose order depends on addresses."""
     begun: list[int] = []
 

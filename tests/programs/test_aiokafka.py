@@ -48,7 +48,7 @@ def test_every_record_survives_the_loss_of_a_leaders_power(simulation: Simulatio
     assert values(simulation, "orders") == list(range(50))
 
 
-def test_a_group_goes_on_without_a_worker_that_was_killed(simulation: Simulation) -> None:
+def test_a_group_takes_over_the_partitions_of_a_killed_worker(simulation: Simulation) -> None:
     """The other worker takes over the partitions when the session of the killed one has expired."""
     seen: list[tuple[str, int]] = []
     workers = [simulation.program(consume, seen, name, name=name) for name in ("w1", "w2")]
@@ -73,7 +73,7 @@ def test_transactions_copy_exactly_once(simulation: Simulation) -> None:
     assert values(simulation, "copies") == list(range(30))
 
 
-def test_a_program_that_is_cut_off_goes_on_when_the_network_is_mended(
+def test_a_program_that_is_cut_off_continues_when_the_network_heals(
     simulation: Simulation,
 ) -> None:
     """No record that the program sent is lost or duplicated."""
@@ -132,7 +132,7 @@ def test_runs_of_one_seed_are_equal_under_one_hash_seed(no_extensions: str) -> N
     assert len(set(fingerprints)) == 1
 
 
-def test_the_c_extension_is_itself_again_after_a_run() -> None:
+def test_the_c_extension_is_restored_after_a_run() -> None:
     from aiokafka.producer import AIOKafkaProducer, message_accumulator
     from aiokafka.record.default_records import DefaultRecordBatchBuilder
 

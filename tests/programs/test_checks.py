@@ -35,7 +35,7 @@ def charge(simulation: Simulation, *numbers: Any) -> list[int | None]:
     return [simulation.note("charged", order=number).event for number in numbers]
 
 
-def test_work_that_is_right_has_no_problems(simulation: Simulation) -> None:
+def test_correct_work_has_no_problems(simulation: Simulation) -> None:
     """Work that is right has no problems, whatever other notes there are."""
     charge(simulation, 1, 0, 2, 3, 4, 5)
     simulation.note("refunded", order=7)
@@ -69,7 +69,7 @@ def test_a_record_that_was_processed_twice_is_named(simulation: Simulation) -> N
     assert problem.endswith(f", #{second}")
 
 
-def test_what_is_in_no_record_is_named(simulation: Simulation) -> None:
+def test_work_on_an_unknown_record_is_reported(simulation: Simulation) -> None:
     """Work on something that is in no record is reported with its row of the trace."""
     (event,) = charge(simulation, 99)
     (problem,) = work(simulation).none_invented().problems
@@ -146,7 +146,7 @@ def test_commits_after_the_work_are_right(simulation: Simulation) -> None:
     assert "committed by worker at " in problem
 
 
-def test_a_note_that_does_not_come_is_told_with_the_last_ones(simulation: Simulation) -> None:
+def test_waiting_for_a_missing_note_shows_the_last_notes(simulation: Simulation) -> None:
     """The error shows the last notes, so that a wait for the wrong note is easy to recognize."""
     charge(simulation, 1)
     with pytest.raises(WaitTimeout) as failure:
@@ -156,7 +156,7 @@ def test_a_note_that_does_not_come_is_told_with_the_last_ones(simulation: Simula
     ]
 
 
-def test_notes_can_be_asked_and_waited_for(simulation: Simulation) -> None:
+def test_notes_can_be_found_and_awaited(simulation: Simulation) -> None:
     """Notes can be found and awaited by their text and by some of their values."""
 
     async def main() -> None:
@@ -175,7 +175,7 @@ def test_notes_can_be_asked_and_waited_for(simulation: Simulation) -> None:
     assert (row.actor, row.why) == ("bank", "charged order=0 amount=0")
 
 
-def test_what_no_note_and_no_topic_tells_is_refused(simulation: Simulation) -> None:
+def test_a_check_without_notes_and_output_topic_is_refused(simulation: Simulation) -> None:
     """Work needs a note or an output topic, and a check of commits needs a group."""
     with pytest.raises(UsageError, match="Work needs a note or an output topic"):
         checks.Work(simulation, "orders", by="order")
@@ -187,7 +187,7 @@ def test_what_no_note_and_no_topic_tells_is_refused(simulation: Simulation) -> N
         checks.Work(simulation, "orders", by="order", output="invoices")
 
 
-def test_all_problems_are_told_by_one_error(simulation: Simulation) -> None:
+def test_all_problems_are_reported_in_one_error(simulation: Simulation) -> None:
     """Each problem has its own line, as pytest shows only the beginning of a long value."""
     charge(simulation, 0, 1, 2, 3, 5, 5)
     done = work(simulation)
@@ -198,7 +198,7 @@ def test_all_problems_are_told_by_one_error(simulation: Simulation) -> None:
     assert second.startswith("order 5 (orders-1, offset 2) was charged 2 times: by scenario at ")
 
 
-def test_what_else_was_noted_of_a_record_is_told(simulation: Simulation) -> None:
+def test_a_problem_includes_other_notes_of_its_record(simulation: Simulation) -> None:
     """A problem includes other notes of the record, such as a failure that the service logged."""
     charge(simulation, 0, 1, 2, 4, 5)
     row = simulation.note("not charged", order=3, error="Timeout").event
@@ -220,7 +220,7 @@ def test_an_old_record_that_comes_after_the_newest_of_its_key_is_named(
     assert f"#{row}, after order 5 (orders-1, offset 2) by scenario at " in problem
 
 
-def test_without_a_recording_problems_tell_no_rows() -> None:
+def test_without_a_recording_problems_name_no_rows() -> None:
     """Without a recording, problems name no rows and say nothing about commits."""
     with Simulation(1, seed=1, topics={"orders": 1}, trace=False) as simulation:
         simulation.produce("orders", "0")
@@ -251,7 +251,7 @@ def billed() -> Iterator[Simulation]:
         yield simulation
 
 
-def test_records_of_an_output_topic_tell_of_the_work(billed: Simulation) -> None:
+def test_records_of_an_output_topic_show_missing_and_duplicate_work(billed: Simulation) -> None:
     """Missing, duplicate and overtaken records are reported with the requests that stored them."""
     billed.program(invoice, [0, 3, 1, 0, 9], name="biller").result()
     done = checks.Work(billed, "orders", output="invoices", by="order")
@@ -276,7 +276,7 @@ def test_records_of_an_output_topic_tell_of_the_work(billed: Simulation) -> None
     assert rows < set(requests)
 
 
-def test_an_output_without_an_input_is_asked_for_doubles_alone(billed: Simulation) -> None:
+def test_an_output_without_an_input_is_checked_for_duplicates_only(billed: Simulation) -> None:
     """Without an input, as when orders come from a website, only duplicates are checked."""
     billed.program(invoice, [5, 5], enable_idempotence=True).result()
     (problem,) = checks.Work(billed, output="invoices", by="order").none_processed_twice().problems
@@ -317,7 +317,7 @@ def test_records_of_transactions_that_were_not_committed_do_not_count(billed: Si
     ]  # fmt: skip
 
 
-def test_a_second_owner_is_told_with_what_was_committed(simulation: Simulation) -> None:
+def test_a_second_owner_is_reported_with_the_committed_offsets(simulation: Simulation) -> None:
     """A worker pauses for longer than its session timeout, and then does its work nevertheless."""
     order: list[int] = []
 

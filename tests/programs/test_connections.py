@@ -151,7 +151,7 @@ def test_a_server_that_is_not_there_refuses(world: World) -> None:
     assert "there are kafka, other, own, worker-1" in text
 
 
-def test_what_is_sent_over_a_cut_link_arrives_when_it_is_mended(world: World) -> None:
+def test_bytes_sent_over_a_cut_link_arrive_when_it_heals(world: World) -> None:
     """Bytes arrive when the link heals, as with TCP; one direction alone can be cut."""
     world.start(serve, echo, name="server")
     network = world.runtime.network
@@ -329,7 +329,7 @@ def test_a_server_ends_its_connections(world: World, how: str) -> None:
     assert world.run(main) == {"close": "b''", "abort": "reset"}[how]
 
 
-def test_a_closed_server_waits_for_its_connections_as_that_of_its_python_does(world: World) -> None:
+def test_a_closed_server_waits_for_its_connections_as_in_its_python_version(world: World) -> None:
     """``wait_closed`` waits for connections since 3.12; before, only if called before ``close``."""
     waits = sys.version_info >= (3, 12)
 
@@ -370,7 +370,7 @@ def test_a_program_may_connect_a_socket_of_its_own(world: World) -> None:
     assert world.run(main) == (b"hello", "server")
 
 
-def test_who_stops_waiting_for_a_connection_gets_none(world: World) -> None:
+def test_an_abandoned_connection_attempt_leaves_no_connection(world: World) -> None:
     """The server sees the abandoned connection open and then reset."""
     lost: list[BaseException | None] = []
 

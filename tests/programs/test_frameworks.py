@@ -34,7 +34,7 @@ def test_faststream_bills_every_order_through_the_death_of_a_leader() -> None:
     assert took_s > 18
 
 
-def test_kstreams_bills_every_order_though_it_was_killed() -> None:
+def test_kstreams_bills_every_order_although_it_was_killed() -> None:
     """Work that was not committed is repeated, so delivery is at least once."""
     invoices, _ = main_of("kstreams_billing")(2)
     assert set(invoices) == INVOICES
@@ -50,6 +50,6 @@ def test_httpx_and_uvicorn_speak_over_the_simulated_network() -> None:
 
 
 @pytest.mark.parametrize("name", ["faststream_billing", "kstreams_billing", "services_over_http"])
-def test_a_seed_gives_the_same_outcome_again(name: str) -> None:
+def test_the_same_seed_gives_the_same_outcome(name: str) -> None:
     main = main_of(name)
     assert main(7) == main(7)

@@ -58,7 +58,9 @@ def test_a_program_that_catches_everything_is_ended_too(
         world.run(main)
 
 
-def test_a_program_that_goes_round_is_ended(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_program_that_loops_without_a_pause_is_ended(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A program is ended after many turns without a pause, and the error names its tasks."""
     monkeypatch.setattr("fakekafka.programs.loop._BUSY_TURNS_MAX", 100)
 
@@ -122,7 +124,7 @@ def _sleep() -> None:
         (_sleep, r"worker-1 called time.sleep\(3\), a blocking sleep"),
     ],
 )
-def test_what_would_leave_virtual_time_is_refused(
+def test_calls_that_would_leave_virtual_time_are_refused(
     world: World, action: Callable[[], None], told: str
 ) -> None:
     """The error names an alternative, and is raised in programs only."""
@@ -159,7 +161,7 @@ def replaced_in_runs() -> list[object]:
     ]
 
 
-def test_nothing_stays_replaced(world: World) -> None:
+def test_no_patched_function_stays_patched_after_a_run(world: World) -> None:
     """The functions replaced for a run are restored after it, even if it fails."""
     before = replaced_in_runs()
 

@@ -63,7 +63,7 @@ def test_nothing_of_a_killed_program_runs(world: World) -> None:
 
 
 @pytest.mark.parametrize("how", ["killed", "left running"])
-def test_what_is_left_of_a_program_goes_with_it(world: World, how: str) -> None:
+def test_objects_of_an_ended_program_are_freed(world: World, how: str) -> None:
     """An ended program's objects are freed without running any ``finally`` or ``__del__``."""
     ran: list[str] = []
 
@@ -103,7 +103,7 @@ def test_what_is_left_of_a_program_goes_with_it(world: World, how: str) -> None:
     assert ran == []
 
 
-def test_what_would_run_when_an_object_goes_keeps_it(world: World) -> None:
+def test_an_object_with_a_finalizer_is_kept(world: World) -> None:
     """An object with a ``weakref.finalize`` is kept, as its callback could not be prevented."""
     ran: list[str] = []
 
@@ -138,7 +138,7 @@ def test_a_program_that_waits_for_its_own_objects_is_not_garbage(world: World) -
     assert program.is_running
 
 
-def test_a_restarted_program_begins_anew(world: World) -> None:
+def test_a_restarted_program_starts_in_a_new_loop(world: World) -> None:
     """A restarted program has the same arguments, another loop and other random numbers."""
     begun: list[Any] = []
 
@@ -161,7 +161,7 @@ def test_a_restarted_program_begins_anew(world: World) -> None:
         program.start()
 
 
-def test_what_is_due_in_a_paused_program_waits(world: World) -> None:
+def test_timers_of_a_paused_program_fire_when_it_resumes(world: World) -> None:
     """Timers that come due in a paused program fire in their order when it resumes."""
     fired: list[tuple[int, float]] = []
 
@@ -197,7 +197,7 @@ def test_the_clock_of_a_program_can_be_set(world: World) -> None:
     assert (round(wall_s, 3), monotonic_s) == (7, 10.000001)
 
 
-def test_an_error_of_main_ends_what_runs_events(world: World) -> None:
+def test_an_error_of_main_is_raised_by_the_call_that_runs_events(world: World) -> None:
     """The error names the program, the time and the seed, and other programs go on."""
 
     async def fail() -> None:
@@ -215,7 +215,7 @@ def test_an_error_of_main_ends_what_runs_events(world: World) -> None:
         program.outcome()
 
 
-def test_who_waits_for_the_result_gets_the_error(world: World) -> None:
+def test_an_error_is_raised_by_the_call_that_waits_for_the_result(world: World) -> None:
     """The error is raised by the call that waits for the result, not by one that runs events."""
 
     async def fail() -> None:
@@ -225,7 +225,7 @@ def test_who_waits_for_the_result_gets_the_error(world: World) -> None:
         world.run(fail)
 
 
-def test_an_error_of_a_callback_or_of_a_forgotten_task_is_told(world: World) -> None:
+def test_an_error_of_a_callback_or_of_a_forgotten_task_is_raised(world: World) -> None:
     """The error is raised unless the program has an exception handler."""
 
     async def in_callback() -> None:
@@ -294,7 +294,7 @@ def test_sys_exit_ends_a_program(world: World) -> None:
         world.run(main, 3, name="other")
 
 
-def test_what_is_no_async_function_is_refused(world: World) -> None:
+def test_a_function_that_is_not_async_is_refused(world: World) -> None:
     """The error of a function that is not async shows what it returned instead."""
     with pytest.raises(UsageError, match=r"gave 3; the main of a program is an `async def`"):
         world.run(lambda: 3)  # type: ignore[arg-type,return-value]
@@ -335,7 +335,7 @@ def test_a_killed_program_keeps_nothing_of_the_simulation(world: World) -> None:
     assert reference() is None
 
 
-def test_no_node_hears_of_the_end_of_a_program(world: World) -> None:
+def test_nodes_are_not_notified_of_the_end_of_a_program(world: World) -> None:
     """Nodes have no connections to a program; its peers learn of its end from their connections."""
     recorder = Recorder()
     world.runtime.record(recorder)

@@ -55,7 +55,7 @@ def test_a_cancelled_timer_does_not_fire(world: World) -> None:
     assert world.run(main) == ["late"]
 
 
-def test_who_waits_until_a_time_waits_once(world: World) -> None:
+def test_a_timer_never_fires_before_its_time(world: World) -> None:
     """A timer never fires before its time by the loop's own clock, not even by a fraction."""
 
     async def main() -> int:
@@ -275,7 +275,9 @@ def test_each_program_has_a_loop_of_its_own(world: World) -> None:
         (lambda loop: loop.connect_read_pipe(None, None), "opens a pipe"),
     ],
 )
-def test_what_there_is_not_is_refused_with_a_way_out(world: World, call: Any, told: str) -> None:
+def test_unsupported_calls_are_refused_with_an_alternative(
+    world: World, call: Any, told: str
+) -> None:
     """The error is a ``NotImplementedError``, which programs expect of some loops."""
 
     async def main() -> str:

@@ -58,7 +58,7 @@ with Simulation(1, seed=11, topics={"orders": 1}) as simulation:
 
 
 @pytest.mark.slow
-def test_a_run_hangs_on_the_seed_alone() -> None:
+def test_a_run_depends_on_the_seed_alone() -> None:
     """Sets of tasks, random numbers, clocks, executors and splits of bytes depend on the seed."""
     printed = []
     for hash_seed in ("1", "2", "random"):

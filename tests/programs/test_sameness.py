@@ -74,7 +74,7 @@ def test_the_same_run_is_no_error() -> None:
     assert seen == [1, 1, 2, 2**32 - 2]
 
 
-def test_the_first_event_that_differs_and_its_line_of_code_are_told() -> None:
+def test_the_first_differing_event_and_its_line_of_code_are_reported() -> None:
     """The error shows both hash seeds, the row on both sides, and what differs in it."""
     first = recorded(note_all, ["a", "b", "c"])._replace(hash_seed=3)
     other = recorded(note_all, ["a", "c", "b"])._replace(hash_seed=4)
@@ -95,7 +95,7 @@ def test_the_first_event_that_differs_and_its_line_of_code_are_told() -> None:
     )
 
 
-def test_where_the_hash_seed_alone_does_not_decide_that_is_told() -> None:
+def test_a_difference_under_one_hash_seed_is_reported_as_such() -> None:
     """The error says if two processes with the same hash seed differ, too."""
     runs = [recorded(note_all, names) for names in (["a", "b"], ["b", "a"], ["b", "b"])]
     assert "two processes with one hash seed differ, too" in told(*runs)
@@ -116,7 +116,7 @@ def test_a_pinned_hash_seed_is_that_of_the_second_process(monkeypatch: pytest.Mo
     assert seen == [5]
 
 
-def test_what_only_programs_see_of_each_other_differs_too() -> None:
+def test_a_difference_between_acts_of_programs_is_found() -> None:
     """A difference among the acts of programs is found although it is no event of the trace."""
     first, other = recorded(sleep_all, [1.0, 2.0]), recorded(sleep_all, [2.0, 1.0])
     text = told(first, other, other)
@@ -151,7 +151,7 @@ def test_where_no_program_did_anything_else_the_test_is_the_reason() -> None:
 # -- fakekafka.simulate ----------------------------------------------------------------------------
 
 
-def test_what_another_process_cannot_find_is_refused_before_the_run() -> None:
+def test_a_main_that_another_process_cannot_import_is_refused() -> None:
     """The error names the part that cannot be found, and what to write instead."""
 
     async def inner() -> None:
@@ -173,7 +173,7 @@ def test_what_another_process_cannot_find_is_refused_before_the_run() -> None:
         fakekafka.simulate(note_all, verify=True, trace=True)
 
 
-def test_what_an_interactive_session_holds_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_function_of_an_interactive_session_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delattr(sys.modules["__main__"], "__file__", raising=False)
     monkeypatch.setattr(note_all, "__module__", "__main__")
     monkeypatch.setattr(sys.modules["__main__"], "note_all", note_all, raising=False)
@@ -223,7 +223,7 @@ def test_an_interactive_session_cannot_be_started_again(
     assert not started
 
 
-def test_a_trace_tells_the_hash_seed_of_a_run_with_programs() -> None:
+def test_a_trace_contains_the_hash_seed_of_a_run_with_programs() -> None:
     """A run with programs depends on the hash seed, and other runs do not."""
     with Simulation(1, seed=1) as simulation:
         assert "hash_seed" not in simulation.trace().header

@@ -13,7 +13,7 @@ from fakekafka.testing.running import WaitTimeout
 from fakekafka.tests.support.aiokafka_programs import produce
 
 
-def test_it_gives_what_main_returns() -> None:
+def test_simulate_returns_the_result_of_main() -> None:
     """Faults happen at their times, in virtual seconds after the start."""
     at_ms: list[float] = []
 
@@ -25,7 +25,7 @@ def test_it_gives_what_main_returns() -> None:
     assert at_ms == [pytest.approx(2020, abs=100)]
 
 
-def test_it_raises_what_main_raises() -> None:
+def test_simulate_raises_the_exception_of_main() -> None:
     """The exception has a note of when it was raised."""
 
     async def main() -> None:
@@ -37,7 +37,7 @@ def test_it_raises_what_main_raises() -> None:
     assert failure.value.__notes__[0].startswith("raised in main, seed 4, at 5.")
 
 
-def test_a_program_cannot_let_time_pass_by_a_call() -> None:
+def test_a_program_cannot_advance_time_by_a_call() -> None:
     """A program has to await instead, as the error says."""
     with Simulation(1, seed=1, topics={"orders": 1}) as simulation:
 
@@ -69,7 +69,7 @@ def test_a_program_awaits_others() -> None:
         assert simulation.program(main, name="test").result() == "slept"
 
 
-def test_it_ends_at_its_time() -> None:
+def test_simulate_raises_an_error_at_its_timeout() -> None:
     """A program that does not end before the timeout is an error."""
     with pytest.raises(WaitTimeout, match="main_has_ended") as failure:
         fakekafka.simulate(asyncio.sleep, 100, brokers=1, timeout_s=50)

@@ -129,7 +129,7 @@ CHANCES: dict[str, Callable[[], Any]] = {
 
 
 @pytest.mark.parametrize("name", CHANCES)
-def test_chance_that_was_bound_to_a_name_long_ago_is_the_seeds(name: str) -> None:
+def test_random_functions_imported_earlier_use_the_seed(name: str) -> None:
     """Random values are equal in two runs of a seed, and differ outside of runs."""
     draw = CHANCES[name]
 
@@ -169,7 +169,7 @@ def test_a_sleep_that_was_bound_long_ago_is_refused(world: World) -> None:
         world.run(main)
 
 
-def test_a_function_of_c_holds_its_replacement_and_lets_it_go() -> None:
+def test_a_replaced_c_function_keeps_its_replacement_alive_until_it_is_restored() -> None:
     """The replacement outlives a garbage collection although no other object holds it."""
     function = CFunction(time.monotonic)
     real, module = function.real, sys.getrefcount(time)
@@ -183,7 +183,7 @@ def test_a_function_of_c_holds_its_replacement_and_lets_it_go() -> None:
     assert sys.getrefcount(time) == module
 
 
-def test_chance_is_the_seeds() -> None:
+def test_random_numbers_come_from_the_seed() -> None:
     """A seed determines the values; other seeds and other programs have different values."""
 
     def run(seed: int) -> list[Any]:
@@ -198,7 +198,7 @@ def test_chance_is_the_seeds() -> None:
         assert not any(a == b for a, b in zip(one, another, strict=True))
 
 
-def test_the_test_around_keeps_its_chance(world: World) -> None:
+def test_the_random_state_of_the_test_is_kept(world: World) -> None:
     """The values that the test draws do not depend on what programs draw."""
     random.seed(5)
     expected = [random.random() for _ in range(3)]

@@ -77,7 +77,7 @@ def test_a_script_verifies_its_program(tmp_path: Path) -> None:
     assert "a process id" in process
 
 
-def test_a_script_that_runs_when_it_is_imported_is_told_so(tmp_path: Path) -> None:
+def test_a_script_that_runs_when_it_is_imported_is_reported(tmp_path: Path) -> None:
     """The other process imports the script to find main, and would run it again."""
     script = tmp_path / "script.py"
     script.write_text(
@@ -147,7 +147,7 @@ def test_pytest_verifies_tests_with_the_mark(suite: pytest.Pytester) -> None:
     assert "the order of a set of strings is the reason" in text
 
 
-def test_pytest_verifies_all_programs_if_it_is_asked_to(suite: pytest.Pytester) -> None:
+def test_pytest_verifies_all_programs_if_an_option_says_so(suite: pytest.Pytester) -> None:
     """All programs are verified except those whose mark says otherwise."""
     result = run(suite, SUITE, "--kafka-verify", "-k", "not texts")
     result.assert_outcomes(passed=2, failed=2)
@@ -178,7 +178,7 @@ def test_every_kind_of_program_is_in_the_table() -> None:
     assert len(KINDS) == 12
 
 
-def test_programs_of_all_kinds_run_alike_in_every_process() -> None:
+def test_programs_of_all_kinds_run_equally_in_every_process() -> None:
     """A few seeds run in a few processes; `make sameness` runs more."""
     outcomes = compare(sys.executable, seeds=3, processes=3)
     assert outcomes.runs == 12 * 3 * 3

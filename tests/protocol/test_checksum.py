@@ -12,13 +12,13 @@ _CHECKED = "print(hex(crc32c(b'123456789')), hex(crc32c(b'6789', crc32c(b'12345'
 _OURS = f"from fakekafka.protocol.records.checksum import crc32c\n{_CHECKED}\nimport sys\n"
 
 
-def test_it_is_castagnolis_polynomial() -> None:
+def test_the_checksum_uses_castagnolis_polynomial() -> None:
     assert crc32c(b"123456789") == 0xE3069283
     assert crc32c(memoryview(b"6789"), crc32c(b"12345")) == 0xE3069283
 
 
 @pytest.mark.parametrize("before", ["", "import crc32c\n"])
-def test_whoever_imports_the_package_too_gets_the_same(before: str) -> None:
+def test_the_checksum_package_can_be_imported_by_others_too(before: str) -> None:
     code = before + _OURS + "import crc32c as p\nassert p.crc32c(b'123456789') == 0xE3069283"
     assert _printed(code) == "0xe3069283 0xe3069283"
 

@@ -10,7 +10,7 @@ from fakekafka.actors.clients.group_consumer import AssignmentChange
 from fakekafka.protocol.declaring.deprecation import deprecated
 
 
-def test_the_line_of_the_caller_is_told() -> None:
+def test_the_warning_names_the_line_of_the_caller() -> None:
     """The warning names the caller's line, and the old name still has the value of the new name."""
     change = AssignmentChange(7, "lost", 1, ())
     program = compile("\nfound = change.at_ms", "program.py", "exec")
@@ -25,7 +25,7 @@ def test_the_line_of_the_caller_is_told() -> None:
     assert "at_ms is called time_ms now" in str(warning.message)
 
 
-def test_a_function_is_what_it_was() -> None:
+def test_a_deprecated_function_keeps_its_signature_and_result() -> None:
     """A deprecated function keeps its name, its docstring, its parameters and its result."""
 
     @deprecated("old is called new now; the old name goes in fakekafka 99.0")

@@ -45,7 +45,7 @@ def standard(cls: Any) -> Any:
 
 
 @pytest.mark.parametrize("decorator", [message, standard])
-def test_instances_are_made_compared_and_shown_as_those_of_a_dataclass(decorator: Any) -> None:
+def test_messages_are_created_compared_and_printed_like_dataclasses(decorator: Any) -> None:
     event, point, space = declare(decorator)
     assert (point(1), point(1, y=3).y, point(1).doubled()) == (point(1, 2), 3, 2)
     assert event() == event()
@@ -72,7 +72,7 @@ def test_fields_are_known_before_the_first_instance(decorator: Any) -> None:
     assert copy.copy(space(1)) == space(1)
 
 
-def test_a_wrong_argument_of_the_first_instance_is_told() -> None:
+def test_a_wrong_argument_of_the_first_instance_is_refused() -> None:
     _, point, _ = declare(message)
     with pytest.raises(TypeError, match=r"__init__\(\) got an unexpected keyword argument 'w'"):
         point(1, w=2)
@@ -143,7 +143,7 @@ def test_a_leadership_under_another_version_is_the_same_otherwise(is_recovering:
     assert stored.with_zk_version(8) == LeaderAndIsr(1, 4, (1, 2), 8, is_recovering)
 
 
-def test_a_message_crosses_to_a_process_that_has_made_none_yet() -> None:
+def test_a_message_can_be_unpickled_in_a_process_without_instances() -> None:
     """A process of a batch can unpickle a message of a class before it has created one itself."""
     begin = "import pickle, sys\nfrom fakekafka.protocol.values import LeaderAndIsr\n"
     made = "LeaderAndIsr(1, 0, (1, 2), 7)"

@@ -163,7 +163,7 @@ def test_a_record_that_is_not_small_is_left_to_the_general_way(
     assert build_batch_of_small([(None, b"v", -1, None)], -1, -1, -1) is None
 
 
-def test_offset_and_epoch_are_patched_without_touching_the_checksum() -> None:
+def test_offset_and_epoch_are_patched_without_changing_the_checksum() -> None:
     """The checksum still holds after a leader has assigned the offset and the leader epoch."""
     moved = RecordBatch.from_bytes(with_base_offset(build_batch(RECORDS), 1000, 9))
     assert (
@@ -369,7 +369,7 @@ def test_every_cut_of_a_large_payload_is_corrupt(codec: int) -> None:
             compression.decompress(codec, payload[:end], limit=700)
 
 
-def test_a_batch_that_stands_for_too_much_is_not_read() -> None:
+def test_a_batch_that_decompresses_to_too_much_is_not_read() -> None:
     """All readers of batches apply the same limit."""
     payload = compression.compress(1, bytes(compression.DECOMPRESSED_BYTES_MAX + 1))
     data = bytearray(build_batch([], compression=0))

@@ -123,7 +123,7 @@ def test_each_release_knows_the_message_formats_up_to_its_own() -> None:
         formats.validate("2.5")
 
 
-def test_what_a_release_does_not_have_is_as_in_the_next_that_does() -> None:
+def test_a_missing_configuration_has_the_default_of_the_next_release_that_has_it() -> None:
     """Code may ask any release for a configuration in use; only the description leaves it out."""
     name = "producer.id.expiration.ms"
     assert name not in release_configs("2.4").broker

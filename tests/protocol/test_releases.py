@@ -25,14 +25,14 @@ def _told(flag: Flag, release: str) -> Any:
     return past[-1] if past else None
 
 
-def test_all_flags_are_told_in_the_documents() -> None:
+def test_the_documents_list_all_flags() -> None:
     assert [flag.name for flag in FLAGS] == [
         name for name in Behaviour.__slots__ if name != "kafka_version"
     ]
 
 
 @pytest.mark.parametrize("version", KAFKA_VERSIONS)
-def test_the_documents_tell_what_the_flags_are(version: str) -> None:
+def test_the_documented_changes_lead_to_the_values_of_the_flags(version: str) -> None:
     """The changes read from the source lead to the values that brokers use."""
     flags, exact_version = behaviour(version), Release(version).exact_version
     wrong = []
@@ -103,7 +103,7 @@ def test_a_flag_that_does_not_exist_is_refused() -> None:
     "value",
     ["True", "since('2.1', 'KIP-1') if x else y", "steps(1, {'2.1': 2, '2.2': 3}, 'KIP-1')"],
 )
-def test_what_is_no_declaration_of_a_flag_is_not_read(value: str) -> None:
+def test_a_malformed_declaration_of_a_flag_is_refused(value: str) -> None:
     """An unreadable declaration is an error, because a page must not leave it out."""
     text = f"class A:\n    def __init__(self):\n        # -- one\n        self.flag = {value}\n"
     with pytest.raises(ValueError):  # noqa: PT011 (Python's own where a source is missing)

@@ -76,7 +76,9 @@ def test_a_record_without_a_key_was_corrupt(version: str, error: ErrorCode) -> N
 
 
 @pytest.mark.parametrize(("version", "is_told"), [("1.1", False), ("2.8", True)])
-def test_the_last_stable_offset_is_told_unasked(version: str, is_told: bool) -> None:
+def test_the_last_stable_offset_is_sent_to_all_consumers_since_2_1(
+    version: str, is_told: bool
+) -> None:
     """Since 2.1 (KAFKA-7395) all consumers learn the last stable offset; before, only
     READ_COMMITTED ones."""
     cluster = led(version, brokers=1)

@@ -12,7 +12,7 @@ def rate() -> ByteRate:
     return ByteRate(11, 1000)
 
 
-def test_nothing_passed_is_a_rate_of_nothing(rate: ByteRate) -> None:
+def test_without_bytes_the_rate_is_zero(rate: ByteRate) -> None:
     assert rate.per_second(5_000) == 0.0
 
 
@@ -24,7 +24,7 @@ def test_a_rate_is_over_one_window_at_least(rate: ByteRate) -> None:
     assert rate.per_second(12_000) == 250.0
 
 
-def test_what_passes_within_a_window_adds_up_from_its_begin(rate: ByteRate) -> None:
+def test_bytes_within_a_window_add_up(rate: ByteRate) -> None:
     rate.record(100, 10_000)
     rate.record(100, 10_999)
     rate.record(100, 11_000)
@@ -32,7 +32,7 @@ def test_what_passes_within_a_window_adds_up_from_its_begin(rate: ByteRate) -> N
     assert rate.per_second(20_999) == pytest.approx(300 * 1000 / 10_999)
 
 
-def test_a_window_is_forgotten_when_all_of_them_are_over(rate: ByteRate) -> None:
+def test_a_window_is_forgotten_after_the_whole_sample_time(rate: ByteRate) -> None:
     rate.record(100, 10_000)
     rate.record(100, 12_500)
     assert rate.per_second(20_999) == pytest.approx(200 * 1000 / 10_999)
@@ -40,7 +40,7 @@ def test_a_window_is_forgotten_when_all_of_them_are_over(rate: ByteRate) -> None
     assert rate.per_second(23_500) == 0.0
 
 
-def test_filled_windows_count_as_if_so_much_had_passed_in_each(rate: ByteRate) -> None:
+def test_filled_windows_count_like_recorded_ones(rate: ByteRate) -> None:
     rate.fill(100, 8_000, 10_000)
     assert rate.per_second(10_000) == pytest.approx(300 * 1000 / 2_000)
     assert rate.per_second(18_999) == pytest.approx(300 * 1000 / 10_999)
@@ -52,7 +52,7 @@ def test_no_more_windows_are_filled_than_there_are(rate: ByteRate) -> None:
     assert rate.per_second(100_000) == pytest.approx(11 * 100 * 1000 / 10_000)
 
 
-def test_what_is_known_is_not_filled_over(rate: ByteRate) -> None:
+def test_filling_does_not_overwrite_recorded_windows(rate: ByteRate) -> None:
     rate.record(7, 10_000)
     rate.fill(100, 0, 10_500)
     assert rate.per_second(10_500) == 7.0

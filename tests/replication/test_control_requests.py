@@ -253,7 +253,7 @@ def test_stop_replica_epochs(version: str, leader_epoch: int, error: ErrorCode) 
         assert gone is (delete and error is ErrorCode.NONE)
 
 
-def test_stop_replica_of_what_is_not_there() -> None:
+def test_stop_replica_of_a_partition_that_is_not_hosted_succeeds() -> None:
     """DP-47, CP-179: a partition not hosted is NONE; with delete its stray log is deleted, too."""
     cluster = led()
     cluster[0].kill()

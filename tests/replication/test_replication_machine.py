@@ -325,7 +325,7 @@ def replay(machine: Replication, history: Sequence[Step]) -> None:
 @pytest.mark.parametrize(
     ("machine", "history"), [(ToHighWatermark, CRASH_AFTER_FETCH), (OneRound, FAST_ELECTIONS)]
 )
-def test_the_old_protocols_are_caught(machine: Any, history: tuple[Step, ...]) -> None:
+def test_the_losses_of_the_old_protocols_are_found(machine: Any, history: tuple[Step, ...]) -> None:
     """The invariants find the losses that KIP-101 and KIP-279 fixed, so that they are effective.
 
     Hypothesis found and reduced both histories. It needs hundreds of examples for that, which can
@@ -337,7 +337,7 @@ def test_the_old_protocols_are_caught(machine: Any, history: tuple[Step, ...]) -
 
 @pytest.mark.parametrize("history", [CRASH_AFTER_FETCH, FAST_ELECTIONS])
 @pytest.mark.parametrize("machine", [OnFetch, Newest, Rounds])
-def test_the_present_protocols_stand_what_the_old_ones_did_not(
+def test_the_present_protocols_survive_the_histories_that_broke_the_old_ones(
     machine: Any, history: tuple[Step, ...]
 ) -> None:
     """Under the present protocols the two histories lose no record, and all logs end equal."""

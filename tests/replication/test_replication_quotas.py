@@ -46,7 +46,7 @@ def quotas(config: dict[str, Any] | None = None, broker_id: int = 1) -> Replicat
         ("2:11", set()),
     ],
 )
-def test_a_broker_heeds_the_replicas_that_are_its_own(text: str, throttled: set[int]) -> None:
+def test_a_broker_throttles_only_its_own_replicas(text: str, throttled: set[int]) -> None:
     """A broker heeds only its own entries of the list
     (``TopicConfigHandler.parseThrottledPartitions``)."""
     both = quotas()
@@ -63,7 +63,7 @@ def test_a_broker_heeds_the_replicas_that_are_its_own(text: str, throttled: set[
 
 
 @pytest.mark.parametrize("text", ["0", "0:1,", "a:1", "*,0:1", "0:1:1"])
-def test_what_is_no_list_of_replicas_changes_nothing(text: str) -> None:
+def test_an_invalid_list_of_throttled_replicas_is_ignored(text: str) -> None:
     """An invalid list of replicas is ignored; it can only come from ZooKeeper or an old
     validator."""
     both = quotas()
@@ -131,7 +131,7 @@ def test_a_second_throttle_forgets_nothing_of_the_first() -> None:
     assert leader.is_exceeded
 
 
-def test_the_windows_before_a_throttle_are_made_up_for_once() -> None:
+def test_the_windows_before_a_throttle_are_filled_once() -> None:
     """Windows before a throttle are filled in once, not again when another topic is throttled."""
     clock = Clock()
     leader = ReplicationQuotas(1, BrokerConfig({LEADER_THROTTLED_RATE: 10}), clock.now_ms).leader
@@ -154,7 +154,7 @@ def test_an_answer_counts_without_records() -> None:
     assert leader.per_second == 14
 
 
-def test_a_quota_that_is_forgotten_begins_as_a_new_one() -> None:
+def test_a_removed_quota_starts_again_without_history() -> None:
     """A forgotten quota starts anew: no topic throttled, no bytes counted, no windows before it."""
     clock = Clock()
     both = ReplicationQuotas(1, BrokerConfig({LEADER_THROTTLED_RATE: 10}), clock.now_ms)
@@ -184,7 +184,7 @@ def quota(follower: Follower) -> ReplicationQuota:
 
 
 @pytest.mark.parametrize("version", ["0.10", "1.1", "2.8", "3.9"])
-def test_a_follower_leaves_out_what_it_copied_too_much_of(version: str) -> None:
+def test_a_follower_omits_throttled_partitions_beyond_the_quota(version: str) -> None:
     """A throttled partition is left out of fetches (``shouldFollowerThrottle``) until a back-off
     has passed, or there is another reason to fetch."""
     follower = throttled_follower(version)
@@ -204,7 +204,7 @@ def test_a_follower_leaves_out_what_it_copied_too_much_of(version: str) -> None:
     assert [(p.topic_partition, p.fetch_offset) for p in request.partitions] == [(TP, 3)]
 
 
-def test_a_follower_in_sync_is_never_held_back() -> None:
+def test_a_follower_in_sync_is_never_throttled() -> None:
     """A follower in sync is not throttled, as it would leave the ISR; its bytes count against the
     others."""
     follower = throttled_follower("2.8")
@@ -228,7 +228,7 @@ def test_other_partitions_are_fetched_all_the_same() -> None:
     assert [p.topic_partition for p in follower.next_fetch().partitions] == [TP]
 
 
-def test_a_session_that_begins_anew_leaves_out_what_is_withheld() -> None:
+def test_a_new_session_omits_throttled_partitions() -> None:
     """The full fetch of a new session omits throttled partitions."""
     follower = throttled_follower("2.8", topics=(TP, OTHER))
     request = follower.next_fetch()
@@ -310,7 +310,7 @@ def test_a_leader_sends_nothing_while_its_quota_is_exceeded(version: str) -> Non
 
 
 @pytest.mark.parametrize("version", ["1.1", "2.8", "3.9"])
-def test_a_member_of_the_isr_is_never_held_back(version: str) -> None:
+def test_a_member_of_the_isr_is_never_throttled(version: str) -> None:
     """A member of the ISR is answered as soon as a record is appended, and the bytes count."""
     leader = Leader(version, isr=(0, 1))
     assert leader.copied(leader.fetch(0)) == [0, 1]
@@ -338,7 +338,7 @@ def test_a_member_of_the_isr_waits_for_the_quota_in_0_10() -> None:
 
 
 @pytest.mark.parametrize("version", ["0.10", "2.8"])
-def test_what_is_not_throttled_does_not_count(version: str) -> None:
+def test_unthrottled_traffic_does_not_count(version: str) -> None:
     """Neither records of unlisted partitions nor answers to consumers count for the quota."""
     leader = Leader(version)
     leader.quota.throttle(TP.topic, frozenset({1}))
@@ -351,7 +351,7 @@ def test_what_is_not_throttled_does_not_count(version: str) -> None:
     assert leader.quota.per_second == around
 
 
-def test_a_throttle_holds_back_who_waits_already() -> None:
+def test_a_throttle_applies_to_a_waiting_fetch() -> None:
     """A throttle also applies to a fetch that already waits; its replica is about to join the
     ISR."""
     leader = Leader("2.8")
@@ -367,7 +367,7 @@ def test_a_throttle_holds_back_who_waits_already() -> None:
     assert leader.copied(answers) == []
 
 
-def test_a_fetch_gets_what_is_not_throttled() -> None:
+def test_a_fetch_gets_records_of_unthrottled_partitions() -> None:
     """Of two partitions in a fetch only the one that is not throttled has records in the answer."""
     leader = Leader("2.8")
     leader.cluster.create((0, 1), OTHER, isr=(0,))

@@ -59,7 +59,7 @@ def flushing(topic: dict[str, str], **broker: str) -> ReplicaCluster:
     return cluster
 
 
-def test_the_flusher_flushes_logs_whose_time_has_come() -> None:
+def test_the_flusher_flushes_logs_that_are_due() -> None:
     """30 s after the start, and at each interval, logs last flushed ``flush.ms`` ago are
     flushed."""
     cluster = flushing({"flush.ms": "4000"}, scheduler="3000")
@@ -126,7 +126,7 @@ def test_the_interval_of_topics_is_that_of_the_scheduler(
     assert cluster[0].log().storage.flushed_offset == flushed
 
 
-def test_a_directory_that_fails_at_a_flush_goes_offline() -> None:
+def test_a_flush_error_takes_the_directory_offline() -> None:
     """A flush error takes the directory offline, as any other write error; logs in other
     directories are still flushed."""
     cluster = flushing({}, scheduler="1000")
@@ -274,7 +274,7 @@ def test_retention_runs_by_the_clock() -> None:
     assert cluster[0].log_end_offset() == 4
 
 
-def test_a_follower_whose_retention_went_ahead_tells_its_leader() -> None:
+def test_a_log_start_raised_by_retention_of_the_follower_reaches_the_leader() -> None:
     """A log start raised by retention makes an idle fetch name the partition, as the leader waits
     for it (KIP-107)."""
     cluster = led(topic={"segment.bytes": "100", "retention.ms": "1000"})

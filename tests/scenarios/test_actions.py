@@ -68,7 +68,7 @@ def test_actions_that_languages_share_have_one_summary() -> None:
     assert {ACTIONS[name].summary for name in shared} <= summaries
 
 
-def test_what_the_control_api_does_beside_the_table_is_no_action() -> None:
+def test_operations_of_the_control_api_beyond_the_table_are_no_actions() -> None:
     """The control API offers every action of the table. Beside them it writes records and znodes,
     waits, asks brokers, moves replicas between directories, makes certificates, and has ids for the
     faults it starts."""
@@ -140,7 +140,9 @@ def test_the_guide_has_every_action_of_a_step() -> None:
     assert set(rows("guides/simulation.md", "| action | its keys |")) == set(STEP_ACTIONS)
 
 
-def test_a_story_shares_what_it_calls_by_the_same_name() -> None:
+def test_only_actions_about_clients_messages_time_and_the_steps_partition_are_a_storys_own() -> (
+    None
+):
     """The other actions of stories are those about clients, messages, time or the step's own
     partition."""
     own = set(STEP_ACTIONS) - set(ACTIONS)

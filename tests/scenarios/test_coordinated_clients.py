@@ -69,7 +69,7 @@ def test_a_group_survives_the_death_of_its_coordinator(assignor: str) -> None:
     ]
 
 
-def test_a_partition_of_two_members_is_a_problem() -> None:
+def test_a_partition_with_two_owners_is_a_problem() -> None:
     """A partition that two members own is a problem, and so is one without an owner."""
     played = run(GROUP)
     assert played.result.problems == []
@@ -158,7 +158,7 @@ def test_the_same_seed_gives_the_same_run() -> None:
         ),
     ],
 )
-def test_what_makes_no_sense_is_refused(text: str, message: str) -> None:
+def test_invalid_settings_are_refused(text: str, message: str) -> None:
     """A wrong setting is refused with the key of the group or transformer at fault."""
     with pytest.raises(ScenarioError) as refused:
         parse_scenario(HEAD + text + "\n", "wrong.toml")

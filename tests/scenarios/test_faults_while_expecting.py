@@ -27,7 +27,7 @@ settle = false
 """
 
 
-def test_a_fault_does_not_wait_for_what_is_expected() -> None:
+def test_a_fault_does_not_wait_for_a_pending_expectation() -> None:
     """The leader is elected after 18 s, when the session has expired; the second fault acts before
     that."""
     recorder = Recorder()
@@ -40,7 +40,7 @@ def test_a_fault_does_not_wait_for_what_is_expected() -> None:
     assert notes == [2_000_251]
 
 
-def test_an_expectation_that_does_not_hold_is_told_at_its_end() -> None:
+def test_a_failed_expectation_is_reported_when_its_time_is_over() -> None:
     """A fault in between does not prolong an expectation: its failure is reported when its time is
     over."""
     text = SCENARIO.replace("expect_within_ms = 30_000", "expect_within_ms = 5_000")

@@ -49,7 +49,7 @@ HOSTILE: dict[str, tuple[str, str]] = {
 
 
 @pytest.mark.parametrize("name", HOSTILE)
-def test_it_is_refused_with_the_key_and_the_limit(name: str) -> None:
+def test_an_excessive_size_is_refused_with_the_key_and_the_limit(name: str) -> None:
     """An excessive size is refused with the key and the limit, before anything of that size is
     created."""
     text, told = HOSTILE[name]

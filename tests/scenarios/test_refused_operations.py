@@ -150,7 +150,7 @@ def test_impossible_operations_on_topics_are_refused(version: str) -> None:
 
 
 @pytest.mark.parametrize("version", CURRENT)
-def test_what_older_releases_let_pass_or_answer_otherwise_is_refused(version: str) -> None:
+def test_operations_that_only_older_releases_accept_are_refused(version: str) -> None:
     """Older releases accept, or refuse otherwise: gaps (KAFKA-7864), bad configurations at
     creation, configurations of unknown topics."""
     with running(3, version, topics=TOPICS, config=DELETES) as cluster:
@@ -196,7 +196,7 @@ def test_impossible_reassignments_are_refused(version: str) -> None:
 
 
 @pytest.mark.parametrize("version", ["0.10", "1.1"])
-def test_what_old_versions_have_no_request_for_is_refused(version: str) -> None:
+def test_operations_without_a_request_in_old_versions_are_refused(version: str) -> None:
     """Before 2.4 no request cancels reassignments or elects leaders uncleanly
     (docs/kafka/releases.md)."""
     with running(3, version, topics=TOPICS) as cluster:
@@ -222,7 +222,7 @@ def test_a_moving_topic_cannot_grow(version: str) -> None:
 
 
 @pytest.mark.parametrize("version", CURRENT)
-def test_a_dying_topic_is_left_alone(version: str) -> None:
+def test_a_topic_marked_for_deletion_is_left_alone(version: str) -> None:
     """CP-147: operations on a topic whose deletion waits for a broker are refused."""
     with running(3, version, topics={"t": {"assignment": {0: [1, 3]}}}) as cluster:
         cluster.broker(3).shutdown()
@@ -306,7 +306,7 @@ AT_THE_WRONG_BROKER: list[Any] = [
 
 
 @pytest.mark.parametrize("version", CURRENT)
-def test_only_the_controller_carries_out_what_it_must(version: str) -> None:
+def test_only_the_controller_carries_out_its_requests(version: str) -> None:
     """Brokers other than the controller answer NOT_CONTROLLER, at the top level or per entry."""
     with running(3, version, topics=TOPICS) as cluster:
         before = cluster.zookeeper.tree()
@@ -323,7 +323,7 @@ def test_only_the_controller_carries_out_what_it_must(version: str) -> None:
 
 
 @pytest.mark.parametrize("version", JUDGED_VERSIONS)
-def test_what_nobody_can_answer_times_out(version: str) -> None:
+def test_a_request_that_the_controller_cannot_complete_times_out(version: str) -> None:
     """Without ZooKeeper the controller changes nothing, and the request times out."""
     topic_operations = [create(), delete("t"), grow("t", 3), alter("t", "flush.ms", "1")]
     with running(3, version, topics=TOPICS, config=DELETES) as cluster:
@@ -335,7 +335,7 @@ def test_what_nobody_can_answer_times_out(version: str) -> None:
 
 
 @pytest.mark.parametrize("version", CURRENT)
-def test_listing_leaves_out_what_does_not_move(version: str) -> None:
+def test_listing_reassignments_omits_resting_partitions(version: str) -> None:
     """CP-144, CP-148: listing reassignments omits unknown and resting partitions without an
     error."""
     with running(3, version, topics=TOPICS) as cluster:

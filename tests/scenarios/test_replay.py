@@ -114,7 +114,7 @@ def test_a_replay_is_stepped_and_forked(tmp_path: Path) -> None:
     run.close()
 
 
-def test_what_cannot_be_run_again_says_why(tmp_path: Path) -> None:
+def test_a_trace_that_cannot_be_replayed_says_why(tmp_path: Path) -> None:
     """The trace of a simulation driven by Python has no scenario, and the refusal says so."""
     with Simulation(1, seed=1) as simulation:
         simulation.save(tmp_path / "a.fktrace")

@@ -87,7 +87,7 @@ def test_kafka_names_need_no_quotes() -> None:
     assert spec.cluster.topics[0].config == {"min.insync.replicas": "2", "preallocate": "true"}
 
 
-def test_assignment_gives_the_counts() -> None:
+def test_assignment_determines_the_counts() -> None:
     """The lists of an assignment determine the numbers of partitions and replicas."""
     audit = parse("").cluster.topics[1]
     assert (audit.partitions, audit.replication_factor) == (2, 2)
@@ -285,7 +285,7 @@ def test_missing_file(tmp_path: Path) -> None:
         load_scenario(tmp_path / "none.toml")
 
 
-def test_matrix_gives_every_combination() -> None:
+def test_matrix_yields_every_combination() -> None:
     """A matrix yields every combination, the last key changing fastest, each with its own
     parameters."""
     spec = parse(

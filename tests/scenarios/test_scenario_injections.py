@@ -65,7 +65,7 @@ def test_an_answer_is_written_as_its_fields() -> None:
         ("error = 'NONE'\nrequests = 'some'", "must be a whole number >= 1, or 'all', not 'some'"),
     ],
 )
-def test_what_makes_no_sense_is_refused(text: str, message: str) -> None:
+def test_an_invalid_injection_is_refused(text: str, message: str) -> None:
     """A wrong injection is refused with the key at fault."""
     with pytest.raises(ScenarioError) as refused:
         parse_scenario(f'{HEAD}api = "Produce"\n{text}\n', "wrong.toml")

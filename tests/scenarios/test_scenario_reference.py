@@ -52,7 +52,7 @@ def test_the_example_of_the_reference_holds() -> None:
     assert run.result.metrics["acknowledged"] == 2001
 
 
-def test_the_defaults_of_the_reference_are_those_of_a_file() -> None:
+def test_the_defaults_in_the_reference_equal_those_of_the_parser() -> None:
     scenario = parse_scenario("[cluster.topics.orders]\n[workload]\n", "least.toml")
     (workload,) = scenario.workloads
     told = {

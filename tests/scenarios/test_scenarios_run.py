@@ -188,7 +188,7 @@ def figures(text: str, seed: int = 5) -> tuple[dict[str, float], list[str]]:
 
 
 @pytest.mark.parametrize("acks", [1, 0])
-def test_what_no_promise_covered_is_counted_as_lost_all_the_same(acks: int) -> None:
+def test_records_without_a_promise_are_counted_as_lost_too(acks: int) -> None:
     """With acks=1 or acks=0 records count as lost, without a broken promise, if the leader dies
     before its followers have them."""
     metrics, problems = figures(ONE_LEADER_FAR_AWAY.replace("acks = 1", f"acks = {acks}"))
@@ -197,12 +197,12 @@ def test_what_no_promise_covered_is_counted_as_lost_all_the_same(acks: int) -> N
     assert metrics["acknowledged"] > 1500
 
 
-def test_what_all_in_sync_replicas_have_is_not_lost() -> None:
+def test_records_on_all_in_sync_replicas_are_not_lost() -> None:
     metrics, problems = figures(ONE_LEADER_FAR_AWAY.replace("acks = 1", 'acks = "all"'))
     assert (metrics["lost"], metrics["lost_promised"], problems) == (0, 0, [])
 
 
-def test_an_unclean_election_loses_what_was_promised_and_breaks_no_promise() -> None:
+def test_losses_of_an_allowed_unclean_election_break_no_promise() -> None:
     """A topic that allows unclean elections accepts their losses: they are counted, and fail no
     run."""
     text = ONE_LEADER_FAR_AWAY.replace("acks = 1", 'acks = "all"').replace(
@@ -219,7 +219,7 @@ def test_an_unclean_election_loses_what_was_promised_and_breaks_no_promise() -> 
     assert (metrics["lost_promised"], problems) == (0, [])
 
 
-def test_a_record_is_looked_for_in_the_partition_that_it_was_written_to() -> None:
+def test_a_record_is_searched_for_in_the_partition_it_was_written_to() -> None:
     """A record is looked for in its partition, even if a workload writes to some partitions only,
     in its own order."""
     with Simulation(1, trace=False) as simulation:
@@ -230,7 +230,7 @@ def test_a_record_is_looked_for_in_the_partition_that_it_was_written_to() -> Non
         assert [workload.partition_of(value) for value in values] == [3, 1, 3, 1]
 
 
-def test_what_retention_deletes_is_not_lost() -> None:
+def test_records_deleted_by_retention_are_not_lost() -> None:
     """A record that retention deletes after its time is not lost."""
     text = ONE_LEADER_FAR_AWAY.replace("acks = 1", 'acks = "all"').replace(
         "[cluster.topics.orders]",
@@ -258,7 +258,7 @@ def with_retention(text: str) -> str:
     )
 
 
-def test_what_a_leader_had_lost_is_not_taken_by_retention() -> None:
+def test_a_record_lost_by_a_leader_does_not_count_as_expired() -> None:
     """A record that a leader lost is not counted as expired when retention deletes another one at
     its offset."""
     metrics, problems = figures(with_retention(ONE_LEADER_FAR_AWAY))
@@ -267,7 +267,7 @@ def test_what_a_leader_had_lost_is_not_taken_by_retention() -> None:
     assert (metrics["lost_promised"], problems) == (0, [])
 
 
-def test_what_retention_takes_is_no_loss_though_nobody_was_told_its_offset() -> None:
+def test_unacknowledged_records_deleted_by_retention_are_not_lost() -> None:
     text = with_retention(ONE_LEADER_FAR_AWAY).replace("acks = 1", "acks = 0")
     calm = text[: text.index("[[faults]]")] + text[text.index("[stop]") :]
     metrics, problems = figures(calm)
@@ -283,7 +283,7 @@ def test_what_retention_takes_is_no_loss_though_nobody_was_told_its_offset() -> 
          'config = {"unclean.leader.election.enable" = true}', False),
     ],
 )  # fmt: skip
-def test_who_deletes_a_topic_or_allows_unclean_elections_breaks_no_promise(
+def test_deleting_a_topic_or_allowing_unclean_elections_breaks_no_promise(
     fault: str, expired: bool
 ) -> None:
     """Deleted topics lose no records; unclean elections lose records that are counted but break no
@@ -311,14 +311,14 @@ def test_a_cluster_that_does_not_recover_is_not_judged() -> None:
     assert "lost" not in metrics
 
 
-def test_only_the_figures_that_are_asked_for_are_told() -> None:
+def test_only_the_requested_metrics_are_reported() -> None:
     text = 'metrics = ["lost", "retries"]\n' + SHORT
     result = ScenarioRun(parse_scenario(text, "short.toml"), 5).run()
     assert list(result.metrics) == ["retries", "lost"]
 
 
 @pytest.mark.parametrize("extra", ["", 'when = "now_ms > 1e9"\n'])
-def test_the_limit_of_what_is_handled_is_kept_exactly(extra: str) -> None:
+def test_the_limit_of_handled_events_is_kept_exactly(extra: str) -> None:
     text = SHORT.replace("at_ms = 4000", f"at_ms = 4000\nsettle = false\n{extra}max_handled = 1034")
     result = ScenarioRun(parse_scenario(text, "short.toml"), 5).run()
     assert result.metrics["handled"] == 1034
@@ -327,7 +327,7 @@ def test_the_limit_of_what_is_handled_is_kept_exactly(extra: str) -> None:
     )
 
 
-def test_a_condition_is_asked_from_its_time_on_and_not_before(
+def test_a_condition_is_not_evaluated_before_its_time(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """A condition is not evaluated before its time, and acts after the first event from then on."""
@@ -358,7 +358,7 @@ def test_a_condition_is_asked_from_its_time_on_and_not_before(
 
 
 @pytest.mark.parametrize("window", [1, 4])
-def test_a_closed_loop_keeps_so_many_records_unanswered(window: int) -> None:
+def test_a_closed_loop_limits_the_records_in_flight(window: int) -> None:
     """In a closed loop only an answer, failures included, makes room for the next record."""
     model = f'model = "closed"\nin_flight = {window}\nproducers = 2'
     run = ScenarioRun(parse_scenario(SHORT.replace("rate_per_s = 50", model), "short.toml"), 5)
@@ -395,7 +395,7 @@ def test_a_workload_may_only_read() -> None:
     assert (result.problems, result.metrics["acknowledged"]) == ([], 0)
 
 
-def test_the_command_that_runs_it_again_says_the_same_scenario() -> None:
+def test_the_command_to_repeat_a_run_describes_the_same_scenario() -> None:
     """The command to repeat a run states every setting as both a shell and TOML read it."""
     parameters = {
         "workload.idempotent": False,
@@ -413,7 +413,7 @@ def test_the_command_that_runs_it_again_says_the_same_scenario() -> None:
     assert parse_scenario(SHORT, "my file.toml", again) == spec
 
 
-def test_a_matrix_is_told_to_be_left_out_of_one_run(
+def test_a_warning_says_that_a_single_run_ignores_the_matrix(
     scenario: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     scenario.write_text(SHORT + "[matrix]\ncluster.brokers = [3, 4]\n")
@@ -457,7 +457,7 @@ def test_the_parameters_of_a_run_are_part_of_its_trace(scenario: Path, tmp_path:
     assert fakekafka("trace", "diff", plain, trace) == 1
 
 
-def test_the_first_event_in_which_two_seeds_differ_is_named(
+def test_the_first_event_that_differs_between_two_seeds_is_named(
     scenario: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     traces = [tmp_path / f"{seed}.fktrace" for seed in (1, 2)]

@@ -45,7 +45,7 @@ def fakekafka(*arguments: object) -> object:
 
 
 @pytest.mark.parametrize(("name", "version"), RUNS)
-def test_a_story_goes_as_it_says(name: str, version: str) -> None:
+def test_every_step_of_a_story_ends_in_its_expected_state(name: str, version: str) -> None:
     """Every step of a story ends in the state that the file expects."""
     result = play(name, version)
     assert result.problems == []
@@ -123,7 +123,7 @@ def test_the_isr_shrinks_under_a_waiting_write(version: str, told: str) -> None:
 
 
 @pytest.mark.parametrize("name", [name for name, _ in RUNS if name.startswith("kip_101")][::5])
-def test_no_later_protocol_does_what_the_old_one_did(name: str) -> None:
+def test_the_expectations_of_the_old_protocol_fail_in_later_versions(name: str) -> None:
     """The expectations tell the protocols apart: those of 0.10 fail in every other version."""
     text = STORIES[name].text
     swapped = text.replace('old = ["0.10"]', 'old = ["1.1", "2.8", "3.9", "2.8-rounds"]', 1)
@@ -157,7 +157,7 @@ def test_a_wrong_outcome_is_a_problem() -> None:
     assert result.problems == ["kafka_version 0.10, outcome: lost: expected [], is ['m1']"]
 
 
-def test_a_state_that_is_not_reached_says_what_is_missing() -> None:
+def test_a_state_that_is_not_reached_is_reported_with_the_missing_part() -> None:
     text = STORIES["kip_101_loss"].text.replace(
         'until = { leader = "A", A = { role = "leader" } }',
         'until = { leader = "A", A = { role = "off" } }, within_ms = 20000',
@@ -252,7 +252,7 @@ lost = ["m2"]
 """
 
 
-def test_every_action_does_what_it_says() -> None:
+def test_every_action_has_its_effect() -> None:
     """Every action that no story of the examples needs has its effect."""
     spec = parse_scenario(EVERY_OTHER_ACTION, "story.toml")
     result = ScenarioRun(spec).run()
@@ -315,7 +315,7 @@ def test_a_story_is_recorded_once_for_each_of_its_versions(
             assert trace.stored.fingerprint == run["fingerprint"]
 
 
-def test_one_version_of_a_story_is_recorded_under_the_very_name(tmp_path: Path) -> None:
+def test_a_single_version_of_a_story_is_recorded_under_the_given_name(tmp_path: Path) -> None:
     path = tmp_path / "one.fktrace"
     story = FOLDER / "kip_279_fast_failover.toml"
     assert fakekafka("run", story, "--kafka-version", "2.8", "-o", path) == 0
@@ -342,7 +342,7 @@ def test_a_story_as_json(capsys: pytest.CaptureFixture[str]) -> None:
         (["-o", "nowhere/all.fktrace"], "cannot record to nowhere/all-0.10.fktrace: its directory"),
     ],
 )
-def test_what_cannot_be_played_is_refused(
+def test_a_story_that_cannot_be_played_is_refused(
     arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert fakekafka("run", FOLDER / "kip_101_loss.toml", *arguments) == 2
@@ -364,7 +364,7 @@ def test_the_version_of_any_scenario_can_be_chosen(
     assert f"fakekafka run {path} --seed 0 --kafka-version 1.1" in output
 
 
-def test_a_recorded_story_is_the_same_when_it_is_run_again() -> None:
+def test_a_recorded_story_replays_identically() -> None:
     """A trace holds all that is needed to replay a story, event by event."""
     parameters = {"cluster.kafka_version": "0.10"}
     spec = parse_scenario(STORIES["kip_101_loss"].text, "kip_101_loss.toml", parameters)

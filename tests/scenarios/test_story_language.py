@@ -107,7 +107,7 @@ def test_the_first_version_is_the_default() -> None:
     ],
 )
 @pytest.mark.parametrize("version", ["0.10", "3.9"])
-def test_mistakes_are_refused_with_what_would_be_right(
+def test_mistakes_are_refused_with_a_correction(
     old: str, new: str, message: str, version: str
 ) -> None:
     """A mistake is refused in every version, even if it concerns only one of them."""
@@ -242,7 +242,7 @@ def test_messages_are_named_by_their_class() -> None:
         (MessageFilter((), None, "b"), MessageFilter((), "a", "b"), True),
     ],
 )
-def test_releasing_ends_the_rules_it_covers(wider: Any, narrower: Any, covers: bool) -> None:
+def test_releasing_ends_the_rules_that_it_covers(wider: Any, narrower: Any, covers: bool) -> None:
     assert wider.covers(narrower) is covers
 
 

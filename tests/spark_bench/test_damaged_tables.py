@@ -42,7 +42,7 @@ def flip(path: Path) -> None:
     path.write_bytes(content)
 
 
-def test_a_flipped_bit_is_found_wherever_it_is(tmp_path: Path) -> None:
+def test_a_flipped_bit_is_detected_anywhere_in_a_table(tmp_path: Path) -> None:
     """A flipped bit anywhere in a table is detected unless it is insignificant."""
     path = tmp_path / "cost.parquet"
     rows = pyarrow.table({"run_id": [0, 1, 2], "engine": ["serial"] * 3, "wall_ms": [1.5, 2.5, 4]})
@@ -214,7 +214,7 @@ def test_a_second_process_is_refused_with_the_number_of_the_first(
     assert not (out / ".lock").exists()
 
 
-def test_a_batch_that_ended_early_gives_its_directory_back(small: str, tmp_path: Path) -> None:
+def test_a_batch_that_ended_early_releases_its_directory(small: str, tmp_path: Path) -> None:
     def interrupt(_: object) -> None:
         raise KeyboardInterrupt
 

@@ -64,7 +64,7 @@ def test_a_table_has_the_rows_and_the_types_of_the_batch(
     assert list(fields) == theirs.column_names
 
 
-def test_every_column_says_what_it_is(small: str) -> None:
+def test_every_column_has_a_comment(small: str) -> None:
     """Every column of the package has a comment, which Spark shows."""
     for table in ("runs", "hist"):
         schema = BatchSource({"suite": small, "table": table}).schema()
@@ -97,7 +97,7 @@ def test_a_scenario_file_is_a_suite_whose_keys_are_set(tmp_path: Path) -> None:
     assert (row["status"], row["cluster_brokers"], row["other"]) == ("ok", 2, None)
 
 
-def test_what_the_first_runs_do_not_have_is_in_the_column_other(tmp_path: Path) -> None:
+def test_columns_that_the_first_runs_lack_are_in_the_column_other(tmp_path: Path) -> None:
     """Columns and types that the first runs lack are preserved as JSON in ``other``."""
     rows = read({"suite": written(tmp_path, LATE, "late.py"), "runs": "1"})
     by_kind = {row["kind"]: row for row in rows}
@@ -106,7 +106,7 @@ def test_what_the_first_runs_do_not_have_is_in_the_column_other(tmp_path: Path) 
     assert json.loads(by_kind["middle"]["other"]) == {"number": "none", "late": 7.0}
 
 
-def test_a_run_that_goes_wrong_is_a_row(tmp_path: Path) -> None:
+def test_a_failed_run_is_a_row(tmp_path: Path) -> None:
     path = written(tmp_path, TROUBLE, "trouble.py")
     rows = read({"suite": path, "runs": "1", "matrix": "kind=none,raise,promise,none"})
     assert [(row["kind"], row["status"]) for row in sorted(rows, key=lambda row: row["run_id"])] \

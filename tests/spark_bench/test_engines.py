@@ -51,7 +51,7 @@ def same(batch: BatchResult, other: BatchResult) -> None:
         }
 
 
-def test_progress_tells_runs_work_and_the_time_that_is_left(small: str) -> None:
+def test_progress_reports_runs_work_and_remaining_time(small: str) -> None:
     heard: list[ProgressReport] = []
     run_suite(small, runs=1, engine="serial", progress=heard.append)
     assert (heard[-1].done, heard[-1].total, heard[-1].work) == (2, 2, 1.0)
@@ -60,7 +60,7 @@ def test_progress_tells_runs_work_and_the_time_that_is_left(small: str) -> None:
 
 
 @pytest.mark.slow
-def test_processes_give_what_one_process_gives(
+def test_several_processes_give_the_results_of_one(
     small: str, serial: tuple[BatchResult, Path]
 ) -> None:
     same(run_suite(small, engine="process", seed=1, workers=2), serial[0])
@@ -99,7 +99,7 @@ if __name__ == "__main__":
 
 
 @pytest.mark.slow
-def test_no_worker_hears_ctrl_c(small: str, tmp_path: Path) -> None:
+def test_no_worker_receives_ctrl_c(small: str, tmp_path: Path) -> None:
     """Ctrl-C never reaches a worker, which would print a traceback: neither one just started nor
     multiprocessing's own helper process.
     """
@@ -126,7 +126,7 @@ class TestSpark:
 
     pytestmark = ON_SPARK
 
-    def test_spark_gives_what_one_process_gives(
+    def test_spark_gives_the_results_of_one_process(
         self,
         small: str,
         serial: tuple[BatchResult, Path],
@@ -199,8 +199,6 @@ def test_auto_is_the_engine_that_can_run_here(small: str, monkeypatch: pytest.Mo
         ("serial", {"master": "spark://h:7077"}, "belong to the engine spark, not to serial"),
     ],
 )
-def test_an_engine_that_cannot_be_is_refused(
-    engine: str, more: dict[str, Any], message: str
-) -> None:
+def test_an_unavailable_engine_is_refused(engine: str, more: dict[str, Any], message: str) -> None:
     with pytest.raises(UsageError, match=message), open_engine(engine, **more):
         pass

@@ -26,7 +26,7 @@ from fakekafka.tracing.trace_file import TraceReader
         ("3.9", 5, {"rate_per_s": 1}),
     ],
 )
-def test_the_story_of_a_run_tells_the_figures_of_its_row(
+def test_the_story_of_a_run_agrees_with_the_figures_of_its_row(
     kafka_version: str, seed: int, more: dict[str, int], tmp_path: Path
 ) -> None:
     """Unavailability and its phases are the same in a batch, which keeps no events, and in the
@@ -207,7 +207,9 @@ def test_an_outage_without_an_end_is_the_same_in_a_batch_and_in_the_story(tmp_pa
     assert "unavailable_ms" in row["at_least"].split(",")
 
 
-def test_what_a_deposed_leader_acknowledges_ends_an_outage_of_who_asks_it(tmp_path: Path) -> None:
+def test_an_acknowledgement_of_a_deposed_leader_ends_only_its_own_clients_outage(
+    tmp_path: Path,
+) -> None:
     """With acks=1 a deposed leader's acknowledgement ends only the outage of its own clients."""
     row, story = play_fault(tmp_path, fault="pause", acks="1")
     first, second = story.outages

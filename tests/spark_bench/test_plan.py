@@ -63,7 +63,7 @@ def test_tables_of_a_matrix_vary_one_thing_after_the_other() -> None:
         ("failover", 1, {"kafka_version": "4.0"}, "kafka_version must be one of .*, not '4.0'"),
     ],
 )
-def test_what_cannot_run_is_refused_before_anything_runs(
+def test_an_impossible_plan_is_refused_before_any_run(
     suite: str, runs: int, values: dict[str, Any], message: str
 ) -> None:
     with pytest.raises(UsageError, match=message):
@@ -153,7 +153,7 @@ def test_the_reproduce_command_names_what_differs_from_the_defaults(tmp_path: Pa
     )
 
 
-def test_the_longest_runs_begin_first_and_what_they_took_is_learnt(tmp_path: Path) -> None:
+def test_the_longest_runs_start_first_and_durations_are_learned(tmp_path: Path) -> None:
     plan = make_plan(written(tmp_path, SMALL, "small.py"), 2, matrix={"records": [1, 9, 3]})
     model = CostModel(plan)
     assert [spec.run_id for spec in model.longest_first(plan.specs)] == [2, 3, 4, 5, 0, 1]
@@ -166,7 +166,7 @@ def test_the_longest_runs_begin_first_and_what_they_took_is_learnt(tmp_path: Pat
     assert [spec.run_id for spec in model.longest_first(plan.specs)][:2] == [0, 1]
 
 
-def test_an_earlier_batch_tells_how_long_other_runs_take(tmp_path: Path) -> None:
+def test_an_earlier_batch_predicts_the_duration_of_other_runs(tmp_path: Path) -> None:
     """An earlier batch predicts durations: 0.5 s per partition, and twice that for one release."""
     matrix: dict[str, list[Any]] = {"partitions": [3, 6, 12], "kafka_version": ["1.1", "3.9"]}
     plan = make_plan("failover", 1, matrix=matrix)
@@ -199,7 +199,7 @@ def test_equal_plans_have_equal_ids_and_others_have_not() -> None:
 
 
 @pytest.mark.parametrize("name", SUITES)
-def test_every_suite_says_what_it_is_about_and_what_it_measures(name: str) -> None:
+def test_every_suite_describes_its_subject_and_its_measures(name: str) -> None:
     suite = load_suite(find_source(name))
     assert suite.about
     assert suite.measures
@@ -209,7 +209,7 @@ def test_every_suite_says_what_it_is_about_and_what_it_measures(name: str) -> No
     assert len(set(names)) == len(names)  # the defaults occur once
 
 
-def test_a_whole_number_of_a_matrix_is_the_default_that_it_equals(tmp_path: Path) -> None:
+def test_a_whole_number_in_a_matrix_equals_the_same_float(tmp_path: Path) -> None:
     """0 and 0.0 in a matrix are one value; otherwise its run would be done and drawn twice."""
     suite = written(tmp_path, SMALL, "small.py")
     plan = make_plan(suite, 1, matrix={"wait_ms": [1.0, 1, 2]})

@@ -141,7 +141,7 @@ def test_a_figure_says_which_of_many_configurations_it_draws(
     assert {"rate", "distribution-response_ms"} <= {figure.key for figure in cut}
 
 
-def test_what_went_wrong_is_in_the_report_with_its_command(tmp_path: Path) -> None:
+def test_failed_runs_are_in_the_report_with_their_commands(tmp_path: Path) -> None:
     """Failed runs are in the report with their commands, and markup in messages is escaped."""
     text = TROUBLE.replace("the run broke", "<b>broke</b>")
     suite = written(tmp_path, text, "trouble.py")

@@ -15,7 +15,7 @@ from fakekafka.tests.spark_bench.suites_for_tests import SCENARIO, SMALL, TROUBL
 
 
 @pytest.mark.slow
-def test_whatever_goes_wrong_is_a_row_that_says_so(tmp_path: Path) -> None:
+def test_every_kind_of_failure_is_a_row_with_its_status(tmp_path: Path) -> None:
     """An exception, a broken promise and an exceeded budget each give a row with its status."""
     batch = run_suite(written(tmp_path, TROUBLE, "trouble.py"), runs=1, engine="serial")
     found = {row["kind"]: (row["status"], row["problems"]) for row in batch.rows}
@@ -35,7 +35,7 @@ def test_whatever_goes_wrong_is_a_row_that_says_so(tmp_path: Path) -> None:
     ] or len(batch.broken) == 6
 
 
-def test_a_row_has_what_was_measured_and_what_the_plan_says(tmp_path: Path) -> None:
+def test_a_row_has_the_measures_and_the_parameters_of_the_plan(tmp_path: Path) -> None:
     plan = make_plan(written(tmp_path, SMALL, "small.py"), 1, 4, matrix={})
     outcome = carry_out(plan, plan.specs[0])
     row = outcome.row
@@ -177,7 +177,7 @@ def scenario(run):
 '''
 
 
-def test_what_was_lost_without_a_promise_is_a_figure_and_no_violation(tmp_path: Path) -> None:
+def test_records_lost_without_a_promise_are_a_figure_and_no_violation(tmp_path: Path) -> None:
     plan = make_plan(written(tmp_path, LEADER_ALONE, "alone.py"), 1)
     row = carry_out(plan, plan.specs[0]).row
     assert row["status"] == "ok", row["problems"]
@@ -185,7 +185,7 @@ def test_what_was_lost_without_a_promise_is_a_figure_and_no_violation(tmp_path: 
     assert row["lost_promised"] == row["expired"] == row["duplicated"] == 0
 
 
-def test_acknowledged_records_that_nobody_read_rank_as_worst(tmp_path: Path) -> None:
+def test_acknowledged_records_that_were_never_read_rank_as_worst(tmp_path: Path) -> None:
     plan = make_plan(written(tmp_path, DEAF_CONSUMER, "deaf.py"), 1)
     outcome = carry_out(plan, plan.specs[0])
     row, counts = outcome.row, dict(outcome.histograms["end_to_end_ms"])

@@ -64,7 +64,7 @@ def test_the_reason_is_one_line_without_java_s_stack(text: str, line: str) -> No
     assert first_line(ValueError(text)) == line
 
 
-def test_an_application_that_no_master_took_is_told_so() -> None:
+def test_an_application_that_no_master_accepts_is_reported() -> None:
     """An application that no master accepts is reported as such, unlike by Spark itself."""
     with (
         pytest.raises(UsageError, match=r"spark://h:1 has not taken this .* is it Spark \d+\.\d+"),
@@ -100,7 +100,7 @@ def test_one_master_of_several_that_accepts_a_connection_is_enough() -> None:
 
 
 @pytest.mark.parametrize("master", ["yarn", "local[2]", "k8s://https://h:6443", "spark://h"])
-def test_what_names_no_host_and_port_is_left_to_spark(
+def test_a_master_without_host_and_port_is_left_to_spark(
     master: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def connect(*_arguments: object) -> None:
@@ -110,7 +110,7 @@ def test_what_names_no_host_and_port_is_left_to_spark(
     require_master(master)
 
 
-def test_a_cluster_without_room_is_told_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_cluster_is_reported_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """A wait for executors on a full cluster is reported once."""
     monkeypatch.setattr(spark_module, "_SLOW_START_S", 0.0)
     monkeypatch.setattr(spark_module, "_POLL_S", 0.001)
@@ -158,7 +158,7 @@ class TestOnSpark:
         assert done.stderr.replace(suite, "small") == told
 
 
-def test_what_a_worker_imports_late_is_frozen_by_its_next_task() -> None:
+def test_objects_that_a_worker_imports_late_are_frozen_by_its_next_task() -> None:
     """Objects imported late are frozen by the worker's next task. Spark collects garbage after each
     task, which took 13 ms for 34,000 objects.
     """

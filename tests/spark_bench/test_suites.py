@@ -26,7 +26,7 @@ def row_of(suite: str, seed: int = 3, **values: Any) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("name", SUITES)
-def test_a_suite_measures_what_it_says_and_every_column_is_explained(name: str) -> None:
+def test_a_suite_measures_its_declared_columns_and_explains_each(name: str) -> None:
     suite = load_suite(find_source(name))
     small = {"kafka-5642": {"part": 500}, "produce-latency": {"rate_per_s": 200}}
     row = row_of(name, **small.get(name, {}))
@@ -97,7 +97,7 @@ def test_an_unclean_election_trades_records_for_time() -> None:
     assert unclean["unavailable_ms"] < clean["unavailable_ms"] - 10_000
 
 
-def test_a_member_that_dies_is_missed_for_its_session_timeout() -> None:
+def test_a_dead_member_is_noticed_after_its_session_timeout() -> None:
     leaves = row_of("rebalance", change="leave")
     dies = row_of("rebalance", change="crash", session_timeout_ms=10_000)
     assert leaves["rebalance_ms"] < 4_000
@@ -114,7 +114,7 @@ def test_a_move_takes_as_long_as_the_bytes_need_on_the_link() -> None:
     assert slow["move_ms"] > 3 * row["move_ms"]
 
 
-def test_a_client_waits_for_a_machine_that_is_gone_without_a_word() -> None:
+def test_a_client_of_a_machine_without_power_waits_for_its_request_timeout() -> None:
     """A client of a machine without power waits for its request timeout, while a killed broker's
     client learns of the death and retries. Medians are compared, as a follower may wait a second
     before it fetches again.

@@ -97,7 +97,7 @@ def test_tables_hold_what_the_batch_holds_whatever_order_the_runs_had(
                             ("cost", "hist", "runs", "samples", "series"))]  # fmt: skip
 
 
-def test_every_column_says_what_it_is_in_the_file_itself(run_on: Any, tmp_path: Path) -> None:
+def test_every_column_has_its_comment_in_the_file_itself(run_on: Any, tmp_path: Path) -> None:
     out = tmp_path / "out"
     run_on(Backwards(), out=out)
     for name in (*TABLES, "cost"):
@@ -172,7 +172,7 @@ class Asked(Backwards):
         return super().run(work, specs[::-1])
 
 
-def test_what_runs_took_before_decides_which_begin_first(run_on: Any, tmp_path: Path) -> None:
+def test_known_durations_decide_which_runs_start_first(run_on: Any, tmp_path: Path) -> None:
     """Known durations, from the same or another batch, decide which runs start first."""
     slow = {0: 5000.0, 1: 5000.0, 2: 5000.0}  # those of two records, declared to be shorter
 
@@ -207,7 +207,7 @@ def test_a_table_is_sorted_piece_by_piece_and_comes_out_the_same(
     assert groups == 6
 
 
-def test_what_a_crash_left_of_a_part_is_dropped(run_on: Any, tmp_path: Path) -> None:
+def test_incomplete_parts_are_dropped_after_a_crash(run_on: Any, tmp_path: Path) -> None:
     """Parts without their part of ``runs``, which is written last, are dropped after a crash."""
     whole, out = tmp_path / "whole", tmp_path / "out"
     run_on(Backwards(), out=whole)

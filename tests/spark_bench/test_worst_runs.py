@@ -63,7 +63,7 @@ def scenario(run, bad_percent: int = 0, kind: str = "raise", shift: float = 0.0,
 '''
 
 
-def test_what_had_not_ended_ranks_as_worst() -> None:
+def test_values_of_unfinished_runs_rank_as_worst() -> None:
     """Values of unfinished runs rank as worst, and a percentile among them is a lower bound."""
     seen = Observed([1, 2, 3, 50], [10, 20], failed=2, absent=4)
     assert [seen.rank(rank) for rank in range(1, 9)] == [
@@ -110,9 +110,7 @@ def test_open_values_of_a_histogram_are_merged_and_rank_as_worst() -> None:
 
 
 @pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
-def test_a_value_that_is_no_number_is_refused_where_it_is_given(
-    value: float, tmp_path: Path
-) -> None:
+def test_a_value_that_is_no_number_fails_its_run(value: float, tmp_path: Path) -> None:
     """A value that is not a number fails its run, and the report can still be made."""
     text = f'"""Bad"""\ndef scenario(run):\n    run.value("took_ms", float("{value}"))\n'
     outcome = carry_out(plan := make_plan(written(tmp_path, text, "bad.py"), 1), plan.specs[0])
@@ -174,7 +172,7 @@ def bench(*arguments: str) -> object:
 
 
 @pytest.mark.slow
-def test_a_batch_is_told_with_its_dead_runs(
+def test_the_report_of_a_batch_includes_its_dead_runs(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     suite = written(tmp_path, DEAD, "dead.py")

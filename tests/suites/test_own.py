@@ -54,7 +54,7 @@ def test_a_release_is_taken_out_of_a_clone_by_its_tag(folders: Path) -> None:
     assert source.is_relative_to(folders / "cache")
 
 
-def test_without_a_clone_it_is_said_what_is_needed(folders: Path) -> None:
+def test_without_a_clone_the_error_says_what_is_needed(folders: Path) -> None:
     with pytest.raises(SuiteError, match=r"FAKEKAFKA_CHECKOUTS .*github.com/people/some .* v1\.2"):
         checkouts.source(SUITE)
 
@@ -65,7 +65,7 @@ def test_a_clone_without_the_tag_is_refused(folders: Path) -> None:
         checkouts.source(Suite("some_own", "Some", "9", 1, repository="people/some"))
 
 
-def test_suites_of_repositories_run_by_themselves_only_where_they_are(folders: Path) -> None:
+def test_suites_run_by_default_only_where_their_clones_exist(folders: Path) -> None:
     """Those who name one without its clone are told what it needs."""
     assert OF_REPOSITORIES
     assert set(runner.runnable()) == set(RUNS) - set(OF_REPOSITORIES)
@@ -95,7 +95,7 @@ def test_a_test_that_failed_once_needs_a_reason_in_its_file() -> None:
     assert "  passed when it was run again: test_a::test_b[2]" in verdict.lines()
 
 
-def test_jest_tells_every_test_of_every_file(tmp_path: Path) -> None:
+def test_results_of_jest_list_every_test_of_every_file(tmp_path: Path) -> None:
     """A file that could not be read is a test that failed."""
     report = tmp_path / "report.json"
     assert outputs.jest(report, tmp_path) == {}

@@ -25,13 +25,13 @@ def test_a_suite_is_good_where_all_pass_that_must_and_all_others_fail() -> None:
     assert verdict.lines() == ["some             1 passed    0 failed    2 excluded    0 skipped"]
 
 
-def test_a_test_that_must_pass_and_fails_is_told_with_its_reason() -> None:
+def test_an_unexpected_failure_is_reported_with_its_reason() -> None:
     verdict = Verdict.of(SUITE, {"one": FAILED, "known": FAILED, "tls": FAILED})
     assert not verdict.is_good
     assert verdict.lines()[1:] == ["  failed: one: it did"]
 
 
-def test_an_exclusion_goes_when_its_test_passes_or_is_gone() -> None:
+def test_an_exclusion_whose_test_passes_or_is_missing_is_stale() -> None:
     verdict = Verdict.of(SUITE, {"one": PASSED, "known": PASSED})
     assert not verdict.is_good
     assert verdict.stale == ("known", "tls*")
@@ -94,7 +94,7 @@ def test_a_machine_without_a_tool_fails(
     assert "java: this machine lacks java, javac, mvn" in capsys.readouterr().out
 
 
-def test_a_suite_that_nobody_knows_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_unknown_suite_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     assert runner.main(["cobol"]) == 2
     assert "no suite cobol" in capsys.readouterr().err
 
@@ -135,7 +135,7 @@ def test_the_page_of_the_suites_has_their_releases_and_exclusions() -> None:
     assert len(excluded) == count + 2
 
 
-def test_a_secured_program_is_told_how_to_come_in() -> None:
+def test_a_program_of_a_secured_suite_gets_its_credentials() -> None:
     """The user of its file is the one that the cluster is served with."""
     suite = Suite.load("java_secured")
     assert suite.serve[-2:] == ("--user", "ada:ada-secret")
@@ -166,7 +166,7 @@ while True:
 @pytest.mark.slow
 @pytest.mark.clients
 @pytest.mark.parametrize("times", [1, 2])
-def test_a_copy_is_judged_by_what_readers_find(
+def test_a_copying_program_is_judged_by_the_records_in_the_output(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, times: int
 ) -> None:
     """A program that copies once passes, one that copies twice does not."""

@@ -19,7 +19,7 @@ WITHOUT_MESSAGE = {
 
 
 @pytest.mark.parametrize("name", sorted(API_NAMES[key] for key in CODEC_RANGES))
-def test_what_a_client_asks_can_be_named(name: str) -> None:
+def test_every_api_of_the_codec_has_a_request_class(name: str) -> None:
     """Every API of the codec has a request class, for ``ask`` and for injected errors."""
     if name not in WITHOUT_MESSAGE:
         assert request_type(name).__name__ == f"{name}Request"

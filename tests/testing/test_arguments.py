@@ -177,7 +177,7 @@ def simulated() -> Iterator[Simulation]:
 
 
 @pytest.mark.parametrize(("misuse", "text"), BOTH)
-def test_a_cluster_refuses_it_at_once(
+def test_a_cluster_refuses_misuse_at_once(
     real: Cluster, misuse: Callable[[Any], object], text: str
 ) -> None:
     with pytest.raises(UsageError, match=re.escape(text)):
@@ -187,7 +187,7 @@ def test_a_cluster_refuses_it_at_once(
 
 
 @pytest.mark.parametrize(("misuse", "text"), BOTH + SIMULATED)
-def test_a_simulation_refuses_it_before_anything_happens(
+def test_a_simulation_refuses_misuse_before_any_event(
     simulated: Simulation, misuse: Callable[[Any], object], text: str
 ) -> None:
     events = len(simulated.events)
@@ -197,19 +197,19 @@ def test_a_simulation_refuses_it_before_anything_happens(
 
 
 @pytest.mark.parametrize(("options", "text"), MADE + REAL)
-def test_no_cluster_is_made_of_it(options: dict[str, Any], text: str) -> None:
+def test_a_cluster_with_wrong_options_is_refused(options: dict[str, Any], text: str) -> None:
     with pytest.raises(UsageError, match=re.escape(text)):
         Cluster(**options)
 
 
 @pytest.mark.parametrize(("options", "text"), MADE + VIRTUAL)
-def test_no_simulation_is_made_of_it(options: dict[str, Any], text: str) -> None:
+def test_a_simulation_with_wrong_options_is_refused(options: dict[str, Any], text: str) -> None:
     with pytest.raises(UsageError, match=re.escape(text)):
         Simulation(**options)
 
 
 @pytest.mark.parametrize("kind", [Cluster, Simulation])
-def test_a_mistyped_topic_or_partition_is_told_at_once(kind: type[Any]) -> None:
+def test_an_unknown_topic_or_partition_is_refused_at_once(kind: type[Any]) -> None:
     """An unknown topic or partition is refused at once: the API never auto-creates topics."""
     with kind(brokers=1, topics={"orders": 2}) as cluster:
         for use in (
@@ -225,14 +225,14 @@ def test_a_mistyped_topic_or_partition_is_told_at_once(kind: type[Any]) -> None:
         assert cluster.topics() == ["orders"]
 
 
-def test_without_brokers_nobody_can_tell_of_a_partition() -> None:
+def test_without_a_running_broker_a_partition_is_unknown() -> None:
     with Simulation(brokers=1, topics={"orders": 1}) as simulation:
         simulation.broker(1).kill()
         with pytest.raises(UsageError, match="no broker is running, so orders-0 is unknown"):
             simulation.partition("orders", 0)
 
 
-def test_what_brokers_have_not_heard_of_yet_is_waited_for() -> None:
+def test_produce_waits_for_a_topic_that_brokers_do_not_know_yet() -> None:
     """``produce`` waits for a topic in ZooKeeper that the controller has not learned of yet."""
     with Simulation(brokers=1) as simulation:
         network = simulation.network
@@ -255,7 +255,7 @@ def test_a_modelled_client_has_a_name_of_its_own(simulated: Simulation) -> None:
     assert simulated.producer(acks="all").settings.acks == -1
 
 
-def test_a_topic_that_gets_no_leader_is_told_with_the_likely_reason() -> None:
+def test_a_topic_without_a_leader_is_an_error_with_the_likely_reason() -> None:
     """The error for a topic without a leader is the controller's own, with the likely reason."""
     with Simulation(2, trace=False) as simulation:
         simulation.broker(2).kill()

@@ -42,7 +42,7 @@ def test_an_async_test_runs_in_virtual_time(suite: pytest.Pytester) -> None:
     assert "::TestsOfAClass::test_method[2]'" in text
 
 
-def test_the_command_line_asks_for_many_seeds(suite: pytest.Pytester) -> None:
+def test_the_command_line_sets_the_number_of_seeds(suite: pytest.Pytester) -> None:
     """``--kafka-seeds`` repeats marked tests, and the command to reproduce one contains it."""
     result = run(suite, SUITE, "--kafka-seeds", "3")
     result.assert_outcomes(passed=9, failed=3)
@@ -52,7 +52,7 @@ def test_the_command_line_asks_for_many_seeds(suite: pytest.Pytester) -> None:
     assert "test_method[seed2-2]'" in text
 
 
-def test_the_old_name_of_the_option_works_and_is_told(suite: pytest.Pytester) -> None:
+def test_the_old_name_of_the_option_works_with_a_warning(suite: pytest.Pytester) -> None:
     """``--fakekafka-seeds`` still works for two minor releases; ``--kafka-seeds`` overrides it."""
     result = run(suite, SUITE, "--fakekafka-seeds", "2")
     result.assert_outcomes(passed=6, failed=2, warnings=1)
@@ -63,7 +63,7 @@ def test_the_old_name_of_the_option_works_and_is_told(suite: pytest.Pytester) ->
     both.assert_outcomes(passed=3, failed=1, warnings=1)
 
 
-def test_seeds_of_a_mark_win_over_the_command_line(suite: pytest.Pytester) -> None:
+def test_seeds_of_a_mark_override_the_command_line(suite: pytest.Pytester) -> None:
     """Seeds of a mark take precedence over ``--kafka-seeds``, as other arguments of a test do."""
     result = run(
         suite,
@@ -80,7 +80,7 @@ def test_seeds_of_a_mark_win_over_the_command_line(suite: pytest.Pytester) -> No
     result.assert_outcomes(passed=2)
 
 
-def test_a_test_that_takes_too_long_is_told(suite: pytest.Pytester) -> None:
+def test_a_test_that_exceeds_its_timeout_fails_with_a_message(suite: pytest.Pytester) -> None:
     """A test that exceeds the mark's ``timeout_s``, in virtual seconds, fails with a message."""
     result = run(
         suite,
@@ -100,7 +100,7 @@ def test_a_test_that_takes_too_long_is_told(suite: pytest.Pytester) -> None:
 
 
 @pytest.mark.parametrize("hash_seed", ["5", None])
-def test_a_failure_tells_of_the_hash_seed(
+def test_a_failed_program_reports_the_hash_seed(
     suite: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, hash_seed: str | None
 ) -> None:
     """A failed program reports PYTHONHASHSEED, as the order of its sets depends on it."""

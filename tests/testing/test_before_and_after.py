@@ -45,18 +45,18 @@ def over(request: pytest.FixtureRequest) -> Cluster:
 
 
 @pytest.mark.parametrize("what", USES)
-def test_a_cluster_that_nobody_started_says_how_to(what: str) -> None:
+def test_using_a_cluster_before_its_start_is_an_error_that_says_how_to_start_it(what: str) -> None:
     with pytest.raises(UsageError, match=r"is not started; use `with Cluster\(\) as cluster:`"):
         USES[what](Cluster(brokers=1))
 
 
 @pytest.mark.parametrize("what", USES)
-def test_a_stopped_cluster_says_so(over: Cluster, what: str) -> None:
+def test_using_a_stopped_cluster_is_an_error(over: Cluster, what: str) -> None:
     with pytest.raises(UsageError, match="the cluster has been stopped"):
         USES[what](over)
 
 
-def test_what_is_left_of_a_stopped_cluster(over: Cluster) -> None:
+def test_a_stopped_cluster_can_be_stopped_again_and_keeps_its_failures(over: Cluster) -> None:
     """A stopped cluster can be stopped again and still has its ``failures``."""
     over.stop()
     assert over.failures == []
@@ -169,7 +169,7 @@ def test_a_broker_that_ends_while_its_cluster_stops_keeps_no_port(
             other.bind(("127.0.0.1", port))
 
 
-def test_a_call_that_waits_hears_at_once_that_its_cluster_stops() -> None:
+def test_stopping_a_cluster_ends_waiting_calls_at_once() -> None:
     """``stop`` ends waiting calls at once with an error, before their own timeouts."""
     cluster = Cluster(2).start()
     controller_id = cluster.controller.id
@@ -188,7 +188,7 @@ def test_a_call_that_waits_hears_at_once_that_its_cluster_stops() -> None:
                 call.result(5)
 
 
-def test_a_broker_killed_in_its_shutdown_says_so() -> None:
+def test_shutting_down_a_broker_that_is_killed_meanwhile_is_an_error() -> None:
     """``shutdown`` raises an error if the broker is killed before its shutdown completes."""
     with Simulation(2, topics={"t": {"assignment": {0: [1, 2]}}}) as simulation:
         simulation.network.isolate(1)

@@ -147,12 +147,12 @@ def test_a_scenario_names_the_ids() -> None:
         ("brokers = [1, 4]", r"assignment\[0\]: no broker 0; ids are 1, 4"),
     ],
 )
-def test_a_scenario_with_ids_that_are_not_there_is_refused(line: str, message: str) -> None:
+def test_a_scenario_with_unknown_broker_ids_is_refused(line: str, message: str) -> None:
     with pytest.raises(ScenarioError, match=message):
         parse_scenario(SCENARIO.replace("brokers = [0, 4]", line), "ids.toml")
 
 
-def test_a_machine_that_is_not_there_is_refused_with_those_that_are() -> None:
+def test_an_unknown_machine_is_refused_with_the_known_ones() -> None:
     text = SCENARIO + '[[faults]]\nat_ms = 1\naction = "isolate"\nmachine = "broker-3"\n'
     with pytest.raises(ScenarioError, match="no machine 'broker-3'; there are broker-0, broker-4"):
         parse_scenario(text, "ids.toml")

@@ -53,7 +53,7 @@ def test_a_new_topic_has_leaders_and_full_isr(cluster: EmulatedCluster) -> None:
         assert view.replica(view.leader).role == "leader"
 
 
-def test_what_is_produced_is_replicated_and_can_be_consumed(cluster: EmulatedCluster) -> None:
+def test_produced_records_are_replicated_and_can_be_consumed(cluster: EmulatedCluster) -> None:
     cluster.create_topic("orders", replication_factor=3)
     assert cluster.produce("orders", "first", key="a") == 0
     assert cluster.produce("orders", ["second", "third"]) == 1
@@ -65,7 +65,7 @@ def test_what_is_produced_is_replicated_and_can_be_consumed(cluster: EmulatedClu
         assert [(r.offset, r.key, r.value) for r in held[:1]] == [(0, b"a", b"first")]
 
 
-def test_a_killed_leader_is_replaced_and_comes_back_as_follower(cluster: EmulatedCluster) -> None:
+def test_a_killed_leader_is_replaced_and_returns_as_a_follower(cluster: EmulatedCluster) -> None:
     cluster.create_topic("orders", replication_factor=3)
     cluster.produce("orders", "kept")
     victim = present(cluster.partition("orders", 0).leader)
@@ -124,7 +124,7 @@ def test_an_expired_session_makes_the_broker_register_anew(cluster: EmulatedClus
     assert cluster.broker(broker_id).is_alive
 
 
-def test_a_topic_can_grow_change_and_go(cluster: EmulatedCluster) -> None:
+def test_a_topic_can_grow_be_reconfigured_and_be_deleted(cluster: EmulatedCluster) -> None:
     cluster.create_topic("orders", partitions=1, replication_factor=2)
     cluster.create_partitions("orders", 3)
     assert cluster.partition("orders", 2).leader is not None
@@ -210,7 +210,7 @@ def _key(topic: Any) -> Any:
     return TopicPartition(topic, 0)
 
 
-def test_a_paused_broker_goes_on_where_it_stopped(cluster: EmulatedCluster) -> None:
+def test_a_paused_broker_resumes_where_it_stopped(cluster: EmulatedCluster) -> None:
     cluster.create_topic("orders", assignment={0: [1, 2]}, config={"min.insync.replicas": "1"})
     other = 3
     cluster.broker(other).pause()
@@ -219,7 +219,7 @@ def test_a_paused_broker_goes_on_where_it_stopped(cluster: EmulatedCluster) -> N
     assert cluster.broker(other).state == "running"
 
 
-def test_misuse_says_what_would_be_right(cluster: EmulatedCluster) -> None:
+def test_misuse_is_an_error_with_a_correction(cluster: EmulatedCluster) -> None:
     with pytest.raises(UsageError, match=r"there is no broker 9; ids are \[1, 2, 3\]"):
         cluster.broker(9)
     with pytest.raises(UsageError, match="did you mean 'Produce'"):
@@ -240,7 +240,7 @@ def test_a_condition_that_never_holds_times_out(cluster: EmulatedCluster) -> Non
 
 
 @pytest.mark.parametrize("runtime", ["live", "threaded"])
-def test_an_observer_cannot_wait_for_the_cluster_it_runs_in(runtime: str) -> None:
+def test_an_observer_cannot_wait_for_its_own_cluster(runtime: str) -> None:
     """A wait inside an observer is refused at once: the thread it blocks could not end the wait."""
     refusals: list[Any] = []
 
@@ -266,7 +266,7 @@ def test_an_observer_cannot_wait_for_the_cluster_it_runs_in(runtime: str) -> Non
         assert cluster.failures == []
 
 
-def test_an_observer_of_a_simulation_cannot_run_it() -> None:
+def test_an_observer_of_a_simulation_cannot_run_that_simulation() -> None:
     refusals: list[Any] = []
 
     def act(_delivery: Any) -> None:
@@ -321,7 +321,7 @@ def test_an_ipv6_address_has_brackets() -> None:
         ({"config": {"num.partitions": "many"}}, "Not a number"),
     ],
 )
-def test_arguments_that_make_no_sense_are_refused_at_once(arguments: Any, text: str) -> None:
+def test_invalid_arguments_are_refused_at_once(arguments: Any, text: str) -> None:
     with pytest.raises(UsageError, match=text):
         Cluster(**arguments)
 
@@ -370,7 +370,7 @@ def test_two_hundred_clusters_leave_nothing_behind() -> None:
 
 
 @pytest.mark.parametrize("is_on_disk", [False, True])
-def test_a_stopped_cluster_gives_the_memory_of_its_records_back_at_once(
+def test_a_stopped_cluster_frees_the_memory_of_its_records_at_once(
     is_on_disk: bool, tmp_path: Path
 ) -> None:
     """``stop`` frees records without the garbage collector, which counts objects and not bytes."""

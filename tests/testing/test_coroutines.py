@@ -57,9 +57,7 @@ async def _coroutine(*_: Any) -> Any:
         lambda cluster: cluster.network.hold(_coroutine),
     ],
 )
-def test_a_coroutine_function_is_refused_where_nobody_would_await_it(
-    cluster: EmulatedCluster, use: Any
-) -> None:
+def test_a_coroutine_function_is_refused_as_a_callback(cluster: EmulatedCluster, use: Any) -> None:
     """A coroutine function is refused as a callback: as a condition it would always be true."""
     with pytest.raises(UsageError, match="must be a function that is not a coroutine function"):
         use(cluster)

@@ -95,7 +95,7 @@ def run_and_kill(path: Path, zookeepers: int, start: int, runtime: str) -> int:
 @pytest.mark.slow
 @pytest.mark.clients
 @pytest.mark.parametrize(("zookeepers", "runtime"), [(1, "live"), (1, "threaded"), (3, "live")])
-def test_a_killed_cluster_comes_back_with_all_that_was_acknowledged(
+def test_a_killed_cluster_restarts_with_all_acknowledged_records(
     tmp_path: Path, zookeepers: int, runtime: str
 ) -> None:
     """A cluster killed with kill -9 under load, three times, keeps all that it acknowledged."""
@@ -120,7 +120,9 @@ def test_a_killed_cluster_comes_back_with_all_that_was_acknowledged(
 @pytest.mark.clients
 @pytest.mark.parametrize("runtime", ["live", "threaded"])
 @pytest.mark.parametrize("zookeepers", [1, 3])
-def test_a_stopped_cluster_comes_back_whole(tmp_path: Path, runtime: str, zookeepers: int) -> None:
+def test_a_stopped_cluster_restarts_with_its_whole_state(
+    tmp_path: Path, runtime: str, zookeepers: int
+) -> None:
     """A restart keeps topics, configurations, ids and records; the controller epoch continues."""
 
     # On a busy machine threads may stall for longer than the usual timeout of one second, after
@@ -206,7 +208,7 @@ def test_a_start_does_not_wait_for_sessions_of_the_former_process(tmp_path: Path
         assert cluster.zookeeper.children("/brokers/ids") == ["1", "2", "3"]
 
 
-def test_a_cluster_may_come_back_with_fewer_brokers(tmp_path: Path) -> None:
+def test_a_cluster_may_restart_with_fewer_brokers(tmp_path: Path) -> None:
     """Partitions without a remaining replica are offline; the start does not wait for them."""
     with Cluster(brokers=3, data_dir=tmp_path) as cluster:
         cluster.create_topic("t", assignment={0: [3], 1: [1]})
@@ -233,7 +235,9 @@ def test_a_deletion_that_waits_for_a_broker_ends_after_the_restart(tmp_path: Pat
         assert cluster.records("t", 0) == []
 
 
-def test_brokers_and_servers_restart_within_a_process_as_ever(tmp_path: Path) -> None:
+def test_brokers_and_servers_restart_within_a_process_without_losing_sessions(
+    tmp_path: Path,
+) -> None:
     """Within a process, a restarted ZooKeeper server reuses its journal and sessions stay alive."""
     with Cluster(brokers=2, data_dir=tmp_path, topics={"t": 1}) as cluster:
         server = cluster.zookeeper.server(1)
@@ -256,7 +260,7 @@ def test_the_same_cluster_may_be_started_again(tmp_path: Path) -> None:
             cluster.produce("t", "v", partition=0)
 
 
-def test_a_cluster_whose_brokers_were_shut_down_comes_back(tmp_path: Path) -> None:
+def test_a_cluster_whose_brokers_were_shut_down_can_restart(tmp_path: Path) -> None:
     """A start waits for its topics even if a clean shutdown left no sessions."""
     with Cluster(brokers=2, data_dir=tmp_path, topics={"t": 20}) as cluster:
         for broker_id in (1, 2):

@@ -47,7 +47,7 @@ def test_a_partition_that_lacks_replicas_comes_first_with_leader_isr_and_offsets
     assert second.startswith("a-0  leader 2, epoch 0, ISR [2, 3] of [2, 3], high watermark 0")
 
 
-def test_every_kind_of_fault_in_force_is_told_and_none_that_has_ended() -> None:
+def test_the_report_lists_every_fault_in_force_and_none_that_has_ended() -> None:
     with Simulation(3, zookeepers=3) as simulation:
         assert _report(simulation)["active faults"] == ["none"]
         simulation.broker(1).kill()
@@ -76,7 +76,7 @@ def test_every_kind_of_fault_in_force_is_told_and_none_that_has_ended() -> None:
     assert "cut" not in faults
 
 
-def test_the_last_error_of_a_client_names_the_answer_that_had_it() -> None:
+def test_the_last_error_of_a_client_names_the_answer_that_contained_it() -> None:
     with Simulation(1, topics={"orders": 1}) as simulation:
         simulation.inject("Produce", error="NOT_ENOUGH_REPLICAS", times=1)
         producer = simulation.producer(name="p")
@@ -101,7 +101,9 @@ def test_the_last_events_are_faults_and_changes_of_leadership_but_no_traffic() -
     assert not any("FetchRe" in line for line in lines[elected + 1 :])
 
 
-def test_a_cluster_that_cannot_tell_does_not_hide_the_rest(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_part_of_the_report_that_fails_does_not_hide_the_rest(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     def broken(_: object) -> list[str]:
         raise RuntimeError("torn")
 
@@ -143,14 +145,16 @@ def test_a_cluster_in_real_time_keeps_its_last_events(suite: pytest.Pytester) ->
         assert trace.cannot_replay
 
 
-def test_never_keeps_no_events_and_still_tells_how_the_cluster_is(suite: pytest.Pytester) -> None:
+def test_the_mode_never_keeps_no_events_but_reports_the_state_of_the_cluster(
+    suite: pytest.Pytester,
+) -> None:
     result = run(suite, LIVE, "--kafka-trace=never")
     result.assert_outcomes(failed=1)
     result.stdout.fnmatch_lines(["*orders-0  leader 1*", "no trace kept (--kafka-trace=never)"])
     assert not (suite.path / ".fakekafka-traces").exists()
 
 
-def test_always_keeps_the_trace_of_a_cluster_whose_test_passes(suite: pytest.Pytester) -> None:
+def test_the_mode_always_keeps_the_trace_of_a_passing_test(suite: pytest.Pytester) -> None:
     run(suite, LIVE.replace("world", "hello"), "--kafka-trace=always").assert_outcomes(passed=1)
     assert len(list(suite.path.glob(".fakekafka-traces/*.fktrace"))) == 1
 

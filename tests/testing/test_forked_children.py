@@ -168,7 +168,7 @@ def test_every_call_of_a_cluster_and_its_handles_is_refused(runtime: str) -> Non
         assert cluster.topics() == ["t"]
 
 
-def test_a_simulation_goes_on_in_a_child_as_it_would_have_in_its_parent() -> None:
+def test_a_forked_simulation_runs_identically_in_child_and_parent() -> None:
     """A forked simulation runs identically in child and parent, as it has no threads to lose."""
     with Simulation(1, topics={"t": 1}, seed=3) as simulation:
 

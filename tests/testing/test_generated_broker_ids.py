@@ -75,7 +75,9 @@ def test_a_broker_on_a_new_disk_is_another_broker(version: str) -> None:
 
 
 @pytest.mark.parametrize(("version", "then"), [("0.10", 1005), ("2.8", 1005), ("3.9", 1004)])
-def test_who_dies_before_it_is_registered_generates_again(version: str, then: int) -> None:
+def test_a_broker_killed_before_its_registration_generates_another_id(
+    version: str, then: int
+) -> None:
     """A broker killed before ``meta.properties`` is written generates its id again. The file is
     written after the registration; since 3.7, before the logs load.
     """
@@ -100,7 +102,7 @@ def test_who_dies_before_it_is_registered_generates_again(version: str, then: in
 
 
 @pytest.mark.parametrize("end", ["kill", "power_off", "shutdown"])
-def test_a_broker_that_ends_before_it_knows_its_id(end: str) -> None:
+def test_a_broker_stopped_before_it_knows_its_id_can_be_started_again(end: str) -> None:
     """A broker stopped before it knows its id leaves nothing behind and can be started again."""
     with simulated() as simulation:
         broker = simulation.broker(1003)
@@ -203,7 +205,7 @@ def test_generated_ids_live_in_data_directories(tmp_path: Path, runtime: str) ->
 
 
 @pytest.mark.slow
-def test_who_has_an_id_on_its_disk_generates_none(tmp_path: Path) -> None:
+def test_a_broker_with_an_id_on_its_disk_generates_none(tmp_path: Path) -> None:
     """A broker with an id on its disk keeps it, as after ``broker.id`` left its settings."""
     with Cluster(2, data_dir=tmp_path, topics={"t": 1}) as cluster:
         cluster.produce("t", b"kept")

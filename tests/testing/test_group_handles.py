@@ -20,11 +20,11 @@ def simulation() -> Iterator[Simulation]:
         assert simulation.failures == []
 
 
-def test_a_group_that_nobody_knows_is_dead(simulation: Simulation) -> None:
+def test_an_unknown_group_is_dead(simulation: Simulation) -> None:
     assert simulation.group("nobody") == GroupView("nobody", "Dead", None)
 
 
-def test_a_stable_group_tells_who_reads_what_and_how_far(simulation: Simulation) -> None:
+def test_a_stable_group_shows_assignments_offsets_and_lag(simulation: Simulation) -> None:
     """A group view has the members' assignments, the coordinator's offsets and the leaders' lag."""
     for number in range(3):
         simulation.produce("t", ["a", "b"], partition=number)
@@ -51,7 +51,7 @@ def test_a_stable_group_tells_who_reads_what_and_how_far(simulation: Simulation)
     assert simulation.group("g").lag == {T[0]: 0, T[1]: 1, T[2]: 0}
 
 
-def test_waiting_for_a_group_says_what_it_is_instead(simulation: Simulation) -> None:
+def test_a_wait_for_a_group_that_times_out_reports_its_state(simulation: Simulation) -> None:
     with pytest.raises(WaitTimeout) as raised:
         simulation.wait_for_group("nobody", timeout_s=1)
     assert str(raised.value).startswith(
@@ -66,7 +66,7 @@ def test_waiting_for_a_group_says_what_it_is_instead(simulation: Simulation) -> 
     ("setting", "value"),
     [("assignor", "best"), ("session_timeout_ms", 0), ("auto_commit_interval_ms", -1)],
 )
-def test_a_member_with_senseless_settings_is_refused(
+def test_a_member_with_invalid_settings_is_refused(
     simulation: Simulation, setting: str, value: Any
 ) -> None:
     with pytest.raises(UsageError, match=setting):
@@ -77,7 +77,7 @@ def test_a_member_with_senseless_settings_is_refused(
         simulation.group_consumer("", ["t"])
 
 
-def test_the_repr_of_a_group_tells_what_matters() -> None:
+def test_the_repr_of_a_group_shows_state_assignments_and_lag() -> None:
     """The repr of a group shows its state, generation, assignments and lag."""
     members = (
         GroupMemberView("till-1f", "till", None, (T[0], T[2])),

@@ -30,7 +30,7 @@ def test_sizes_are_read(text: str | int, number: int) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "G", "-1G", "1 X", "1,5G", True, 1.5, "64K", 0])
-def test_what_is_no_size_or_too_small_is_refused(text: object) -> None:
+def test_an_invalid_or_too_small_size_is_refused(text: object) -> None:
     with pytest.raises(UsageError, match="memory"):
         bytes_of("memory", text)
 
@@ -40,7 +40,7 @@ def filled(simulation: Simulation, topic: str, records: int, size: int = 10_000)
         simulation.produce(topic, b"x" * size)
 
 
-def test_the_oldest_records_of_the_largest_partition_go() -> None:
+def test_the_oldest_records_of_the_largest_partition_are_deleted() -> None:
     """Whole segments are deleted from the largest partition's start, equally at every replica."""
     with Simulation(brokers=3, topics={"large": 1, "small": 1}) as simulation:
         bound = MemoryBound(simulation.running, 2 * MEGABYTE)
@@ -62,7 +62,7 @@ def test_the_oldest_records_of_the_largest_partition_go() -> None:
         assert [record.offset for record in simulation.consume("large", 0, start)][-1] == 599
 
 
-def test_what_is_told_is_what_went() -> None:
+def test_the_report_counts_the_deleted_records() -> None:
     with Simulation(brokers=1, topics={"large": 1}) as simulation:
         bound = MemoryBound(simulation.running, MEGABYTE)
         filled(simulation, "large", 50)
@@ -115,7 +115,9 @@ PARTITIONS = st.lists(st.lists(st.integers(1, 50), min_size=0, max_size=6), min_
 
 
 @given(PARTITIONS, st.integers(0, 400))
-def test_no_more_goes_than_has_to(partitions: list[list[int]], bytes_max: int) -> None:
+def test_no_more_records_are_deleted_than_necessary(
+    partitions: list[list[int]], bytes_max: int
+) -> None:
     """Only the oldest segments are deleted, until the rest fits or no more may be deleted."""
     led = {}
     for number, sizes in enumerate(partitions):
@@ -145,7 +147,7 @@ def test_no_more_goes_than_has_to(partitions: list[list[int]], bytes_max: int) -
 
 @pytest.mark.slow
 @pytest.mark.parametrize("runtime", ["live", "threaded"])
-def test_producers_go_on_while_the_oldest_records_go(runtime: str) -> None:
+def test_producers_never_fail_while_the_oldest_records_are_deleted(runtime: str) -> None:
     """Producers never fail while old records are deleted, and readers get whole records."""
     confluent_kafka = pytest.importorskip("confluent_kafka")
     with Cluster(3, memory="4M", topics={"large": 2, "small": 1}, runtime=runtime) as cluster:

@@ -19,7 +19,7 @@ def broken(_delivery: Any) -> bool:
 
 @pytest.mark.parametrize("runtime", ["live", "threaded"])
 @pytest.mark.parametrize("way", ["observe", "hold"])
-def test_a_cluster_goes_on_and_keeps_the_error(
+def test_a_cluster_continues_after_an_observers_error_and_keeps_it(
     runtime: Any, way: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     with Cluster(1, runtime=runtime, topics={"orders": 1}) as cluster:
@@ -40,7 +40,7 @@ def test_a_cluster_goes_on_and_keeps_the_error(
 
 
 @pytest.mark.parametrize("way", ["observe", "hold"])
-def test_a_simulation_raises_the_error_and_loses_no_message(way: str) -> None:
+def test_a_simulation_raises_an_observers_error_and_loses_no_message(way: str) -> None:
     """A simulation raises an observer's error from the running call, at the time of the event."""
     with Simulation(1, topics={"orders": 1}, trace=False) as simulation:
         before_ms = simulation.now_ms
@@ -56,7 +56,7 @@ def test_a_simulation_raises_the_error_and_loses_no_message(way: str) -> None:
         assert simulation.failures == []
 
 
-def test_step_raises_it_too() -> None:
+def test_step_raises_an_observers_error_too() -> None:
     with Simulation(1, topics={"orders": 1}, trace=False) as simulation:
         simulation.observe(broken)
         with pytest.raises(BrokenError):

@@ -85,7 +85,7 @@ def test_each_step_of_a_transaction_is_an_operation() -> None:
     assert all(e.op is not None for e in events if e.kind == "send" and e.type in asked)
 
 
-def test_what_a_test_does_beside_an_operation_is_no_part_of_it() -> None:
+def test_a_fault_during_an_operation_is_not_caused_by_it() -> None:
     """A fault beside a parked operation is not caused by the operation."""
     with Simulation(3, config=CONFIG, topics={"orders": 1}) as simulation:
         producer = simulation.transactional_producer("shop", name="shop")
@@ -112,7 +112,7 @@ def test_a_recorded_run_of_coordinated_clients_is_the_run_without_a_recording() 
 
 
 @pytest.mark.parametrize("protocol", ["classic", "consumer"])
-def test_what_a_member_asks_its_group_belongs_to_operations(protocol: str) -> None:
+def test_every_request_of_a_group_member_belongs_to_an_operation(protocol: str) -> None:
     """With both protocols, every request of a member to its coordinator belongs to an operation:
     joining, heartbeats, commits and leaving.
     """
@@ -141,7 +141,7 @@ def test_what_a_member_asks_its_group_belongs_to_operations(protocol: str) -> No
         }
 
 
-def test_why_a_member_joined_again_goes_on_behind_its_operation() -> None:
+def test_the_causes_of_a_rejoin_lead_to_the_member_that_joined() -> None:
     """The causes of a member's second join lead past its own operations to the new member."""
     with Simulation(3, config=CONFIG, topics={"orders": 2}) as simulation:
         first = simulation.group_consumer("readers", ["orders"], name="first")
@@ -199,7 +199,7 @@ def test_a_request_to_a_broker_that_is_down_fails_as_an_operation() -> None:
     assert ended == [("metadata", "client_fail", "Disconnected: broker-2 is not running")]
 
 
-def test_the_errors_of_an_answer_are_named_with_what_they_are_about() -> None:
+def test_the_errors_of_an_answer_are_listed_with_their_subjects() -> None:
     """At most three errors of a response are listed, each once; NONE is not listed."""
     partitions = tuple(
         (TopicPartition("t", number), ErrorCode.NOT_COORDINATOR) for number in range(5)

@@ -37,7 +37,9 @@ def test_marks_of_module_class_and_test_add_up_and_the_nearest_wins(suite: pytes
     result.assert_outcomes(passed=2)
 
 
-def test_a_module_may_name_what_only_some_of_its_tests_can_use(suite: pytest.Pytester) -> None:
+def test_a_module_mark_may_have_arguments_for_only_some_of_its_tests(
+    suite: pytest.Pytester,
+) -> None:
     """A module's mark may have arguments that some fixtures do not take; a test's own may not."""
     result = run(
         suite,
@@ -61,7 +63,7 @@ def test_a_module_may_name_what_only_some_of_its_tests_can_use(suite: pytest.Pyt
     result.stdout.fnmatch_lines(["*kafka mark*kafka_cluster*unknown argument 'seed'*"])
 
 
-def test_an_unknown_argument_is_told_with_the_nearest_name(suite: pytest.Pytester) -> None:
+def test_an_unknown_argument_is_refused_with_the_nearest_name(suite: pytest.Pytester) -> None:
     result = run(
         suite,
         """
@@ -160,7 +162,7 @@ def test_a_bad_line_of_the_ini_file_is_named(
         ("3", "*kafka_arguments must give a dict of arguments, not 3*"),
     ],
 )
-def test_a_bad_fixture_of_arguments_is_told(
+def test_an_invalid_fixture_of_arguments_is_refused(
     suite: pytest.Pytester, given: str, message: str
 ) -> None:
     result = run(
@@ -213,7 +215,7 @@ def test_a_test_runs_once_for_each_seed(suite: pytest.Pytester) -> None:
 # -- addresses, and the shared cluster ---------------------------------------------------------
 
 
-def test_addresses_are_those_of_the_cluster_that_the_test_has(suite: pytest.Pytester) -> None:
+def test_address_fixtures_belong_to_the_cluster_of_the_test(suite: pytest.Pytester) -> None:
     result = run(
         suite,
         """

@@ -22,7 +22,7 @@ def test_every_test_gets_a_fresh_cluster(suite: pytest.Pytester) -> None:
     result.assert_outcomes(passed=2)
 
 
-def test_the_mark_gives_the_arguments_of_the_cluster(suite: pytest.Pytester) -> None:
+def test_the_mark_sets_the_arguments_of_the_cluster(suite: pytest.Pytester) -> None:
     result = run(
         suite,
         """
@@ -70,7 +70,7 @@ def test_the_shared_cluster_is_one_and_emptied_after_every_test(suite: pytest.Py
     result.assert_outcomes(passed=3)
 
 
-def test_what_a_broken_mark_created_is_gone_for_the_next_test(suite: pytest.Pytester) -> None:
+def test_topics_of_a_broken_mark_are_removed_before_the_next_test(suite: pytest.Pytester) -> None:
     result = run(
         suite,
         """
@@ -187,7 +187,7 @@ def test_a_failed_test_keeps_its_trace_and_says_how_to_open_it(
     ("mode", "value", "kept"),
     [("always", "hello", 1), ("failed", "hello", 0), ("never", "world", 0)],
 )
-def test_the_option_decides_whose_traces_are_kept(
+def test_the_option_decides_which_traces_are_kept(
     suite: pytest.Pytester, mode: str, value: str, kept: int
 ) -> None:
     result = run(suite, SIMULATED.replace("world", value), "--kafka-trace", mode)
@@ -247,7 +247,7 @@ def test_a_passing_test_without_recording_says_nothing(suite: pytest.Pytester) -
     result.stdout.no_fnmatch_line("*seed 77*")
 
 
-def test_a_trace_that_cannot_be_kept_is_told_in_the_report(suite: pytest.Pytester) -> None:
+def test_a_trace_that_cannot_be_saved_is_reported(suite: pytest.Pytester) -> None:
     """A trace that cannot be saved is reported, and the next tests still run."""
     (suite.path / ".fakekafka-traces").write_text("in the way")
     result = run(suite, SIMULATED + "\ndef test_next():\n    pass\n")

@@ -44,7 +44,7 @@ def test_a_class_a_module_and_the_session_have_a_cluster_each(suite: pytest.Pyte
     result.assert_outcomes(passed=4)
 
 
-def test_a_failed_test_tells_of_every_cluster_that_a_fixture_gave_it(
+def test_the_failure_report_covers_every_cluster_of_a_fixture(
     suite: pytest.Pytester,
 ) -> None:
     """The report covers clusters of users' fixtures, of any scope, even used indirectly."""
@@ -75,11 +75,11 @@ def test_a_failed_test_tells_of_every_cluster_that_a_fixture_gave_it(
     text = result.stdout.str()
     assert text.count("of-mine-0  leader 1") == text.count("of-the-fixture-0  leader 1") == 1
     kept = sorted(path.name for path in (suite.path / ".fakekafka-traces").iterdir())
-    stem = "test_a_failed_test_tells_of_every_cluster_that_a_fixture_gave_it.py-test_two"
+    stem = "test_the_failure_report_covers_every_cluster_of_a_fixture.py-test_two"
     assert kept == [f"{stem}-1.fktrace", f"{stem}-2.fktrace"]
 
 
-def test_a_cluster_that_a_test_makes_is_watched_when_it_asks(suite: pytest.Pytester) -> None:
+def test_a_cluster_passed_to_kafka_watch_is_in_the_failure_report(suite: pytest.Pytester) -> None:
     result = run(
         suite,
         """
@@ -108,7 +108,9 @@ def test_a_cluster_that_a_test_makes_is_watched_when_it_asks(suite: pytest.Pytes
     )
 
 
-def test_a_failure_before_a_test_is_not_told_of_it(suite: pytest.Pytester) -> None:
+def test_an_observers_error_fails_only_the_test_in_which_it_was_raised(
+    suite: pytest.Pytester,
+) -> None:
     """An observer's error fails the test in which it was raised, and not the next of the class."""
     result = run(
         suite,
@@ -129,7 +131,7 @@ def test_a_failure_before_a_test_is_not_told_of_it(suite: pytest.Pytester) -> No
     result.stdout.fnmatch_lines(["*failed during the test: RuntimeError('observed')*"])
 
 
-def test_a_test_that_stops_the_shared_cluster_is_told_so_in_one_line(
+def test_stopping_the_shared_cluster_is_an_error_in_one_line(
     suite: pytest.Pytester,
 ) -> None:
     result = run(

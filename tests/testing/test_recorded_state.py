@@ -193,7 +193,7 @@ def test_a_client_keeps_its_last_error(simulation: Simulation) -> None:
     assert errors[0].startswith("NOT_LEADER")
 
 
-def test_the_order_of_events_does_not_hang_on_who_listens() -> None:
+def test_the_order_of_events_does_not_depend_on_recording() -> None:
     """A run has the same outline whether its state is recorded or only its fingerprint."""
     outlines = []
     for recorder in (Recorder(), Fingerprint()):
@@ -207,7 +207,7 @@ def test_the_order_of_events_does_not_hang_on_who_listens() -> None:
 
 
 @pytest.mark.parametrize("protocol", ["classic", "consumer"])
-def test_a_group_is_recorded_where_it_is_loaded_and_no_more_where_it_was(protocol: str) -> None:
+def test_the_recorded_state_of_a_group_moves_to_the_new_coordinator(protocol: str) -> None:
     """A group's state moves to the new coordinator and is removed at the old, live one."""
     config: dict[str, Any] = {"offsets.topic.num.partitions": 1}
     if protocol == "consumer":
@@ -237,7 +237,7 @@ def test_a_log_start_that_a_client_moves_is_recorded_at_once() -> None:
         assert values(simulation, "broker-1/t-0/log_start_offset") == [0, 2]
 
 
-def test_nobody_listens_where_nothing_is_recorded() -> None:
+def test_without_recording_no_node_has_a_state_listener() -> None:
     """Without recording, no node has a state listener."""
     with Simulation(1, seed=4, trace=False) as simulation:
         nodes: dict[str, Any] = dict(simulation.runtime.network.nodes)
@@ -271,7 +271,7 @@ def test_the_story_is_read_from_the_state(simulation: Simulation) -> None:
     assert texts.count("t-0: isr [3] -> [3, 2]") == 1
 
 
-def test_every_kind_of_event_is_recorded_by_somebody() -> None:
+def test_every_kind_of_event_is_recorded_in_some_run() -> None:
     """Every declared kind of event occurs in some run."""
     with Simulation(3, seed=1, config={"zookeeper.session.timeout.ms": 6000}) as simulation:
         simulation.create_topic("t", assignment={0: [2, 3]})

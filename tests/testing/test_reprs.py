@@ -42,7 +42,7 @@ def simulation() -> Iterator[Simulation]:
 
 
 @pytest.mark.parametrize(("of", "shown"), REPRS, ids=[shown[:20] for _, shown in REPRS])
-def test_a_repr_says_how_things_are(
+def test_a_repr_shows_the_current_state(
     simulation: Simulation, of: Callable[[EmulatedCluster], object], shown: str
 ) -> None:
     found = re.sub(r"t=[\d.]+ ms", "t=1234 ms", repr(of(simulation)))

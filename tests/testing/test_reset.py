@@ -84,7 +84,7 @@ def test_reset_starts_zookeeper_servers_again(servers: int) -> None:
         assert cluster.produce("b", "value") == 0
 
 
-def test_reset_ends_what_a_test_set_up() -> None:
+def test_reset_ends_observers_injections_and_faults() -> None:
     seen: list[Any] = []
     with Cluster(brokers=3, topics={"a": 1}) as cluster:
         end = cluster.observe(seen.append)
@@ -101,7 +101,7 @@ def test_reset_ends_what_a_test_set_up() -> None:
         end()
 
 
-def test_reset_names_a_topic_that_cannot_go(tmp_path: Path) -> None:
+def test_reset_names_a_topic_that_cannot_be_deleted(tmp_path: Path) -> None:
     """``reset`` refuses a topic that it cannot delete, as a broker with a replica is missing."""
     with Cluster(brokers=2, data_dir=tmp_path) as former:
         former.create_topic("wide", partitions=1, replication_factor=2)
@@ -135,7 +135,9 @@ def test_reset_takes_dynamic_configurations_of_brokers_back(runtime: str) -> Non
 
 
 @pytest.mark.parametrize("runtime", ["live", "threaded"])
-def test_reset_takes_back_what_a_client_could_not_take_back_at_once(runtime: str) -> None:
+def test_reset_removes_configurations_that_a_client_could_not_undo_in_one_step(
+    runtime: str,
+) -> None:
     """``reset`` removes configurations that cannot be undone in one step, or that have no effect: a
     thread pool can be halved at most, and an unknown name changes nothing.
     """

@@ -97,7 +97,9 @@ def known(simulation: Simulation) -> list[Any]:
 
 @pytest.mark.parametrize("latency_ms", [0, 20])
 @pytest.mark.parametrize("name", CHANGES)
-def test_what_a_client_changed_just_now_is_undone(name: str, latency_ms: int) -> None:
+def test_reset_undoes_a_change_that_brokers_have_not_learned_of_yet(
+    name: str, latency_ms: int
+) -> None:
     """``reset`` undoes a client's change even before the brokers have learned of it."""
     with secured() as (simulation, reset_it):
         expected = known(simulation)
@@ -154,7 +156,7 @@ def bounce(simulation: Simulation, topic: str) -> None:
 
 
 @pytest.mark.parametrize("version", ["3.9", "2.8", "1.1"])
-def test_a_client_that_looks_for_its_coordinator_meanwhile_finds_one_that_works(
+def test_a_client_that_looks_up_its_coordinator_during_a_reset_finds_one_that_works(
     version: str,
 ) -> None:
     """A client that recreates the internal topics during a reset finds a working coordinator,
@@ -182,7 +184,7 @@ def test_a_client_that_looks_for_its_coordinator_meanwhile_finds_one_that_works(
         settle(simulation, lambda: begin(simulation))
 
 
-def test_a_fetch_session_of_before_is_over() -> None:
+def test_a_fetch_session_does_not_survive_a_reset() -> None:
     """``reset`` ends fetch sessions, with an error for their clients, to empty the cache."""
     with Simulation(brokers=1, trace=False, topics={"orders": 1}) as simulation:
         partition = FetchPartition(TopicPartition("orders", 0), 0, 1 << 20)
@@ -194,7 +196,7 @@ def test_a_fetch_session_of_before_is_over() -> None:
         assert ask(simulation, 1, next_one).error is ErrorCode.FETCH_SESSION_ID_NOT_FOUND
 
 
-def test_what_the_controller_sent_is_counted_anew() -> None:
+def test_reset_clears_the_metrics_of_controller_requests() -> None:
     with Simulation(brokers=2, trace=False, topics={"orders": 4}) as simulation:
         name = "RequestRateAndQueueTimeMs,broker-id=2"
         controller = simulation.broker(simulation.controller.id or 0)

@@ -66,7 +66,7 @@ def test_committed_records_are_read_and_aborted_ones_are_not(simulation: Simulat
     assert (producer.committed, producer.aborted) == (3, 3)
 
 
-def test_an_open_transaction_holds_back_what_others_wrote_later(simulation: Simulation) -> None:
+def test_an_open_transaction_holds_back_later_records_of_others(simulation: Simulation) -> None:
     """DP-133: committed readers stop at the first offset of an open transaction."""
     slow, quick = (simulation.transactional_producer(name) for name in ("slow", "quick"))
 
@@ -172,7 +172,7 @@ def test_the_same_seed_gives_the_same_run() -> None:
     assert fingerprint() == fingerprint()
 
 
-def test_what_makes_no_sense_is_refused() -> None:
+def test_invalid_arguments_of_transactions_are_refused() -> None:
     with Simulation(1, trace=False) as simulation:
         with pytest.raises(UsageError, match="transactional_id must be a text"):
             simulation.transactional_producer("")

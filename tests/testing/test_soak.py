@@ -99,7 +99,7 @@ def internal_bytes(cluster: Cluster) -> int:
     [(True, {}, KEPT), (False, {}, KEPT), (False, SOON, KEPT_STILL)],
     ids=["topics", "topics-groups-ids", "expired-and-compacted"],
 )
-def test_what_comes_and_goes_leaves_nothing_behind(
+def test_deleted_topics_groups_and_transactions_leave_no_objects(
     alone: bool, config: dict[str, Any], kept: set[str]
 ) -> None:
     """After 300 topics, groups and transactional ids no more objects remain than after 100.

@@ -21,7 +21,7 @@ at_ms = 10
 """
 
 
-def test_a_simulation_says_how_to_build_it_again(tmp_path: Path) -> None:
+def test_the_header_of_a_simulation_says_how_to_repeat_it(tmp_path: Path) -> None:
     """A simulation's header has seed, version, configuration, virtual epoch and the expression."""
     with Simulation(1, seed=5, kafka_version="2.8", config={"num.partitions": 2}) as simulation:
         simulation.save(tmp_path / "a.fktrace")

@@ -35,7 +35,7 @@ def test_zookeeper_ports_must_fit_the_servers() -> None:
         Cluster(zookeepers=3, zookeeper_ports=[2181])
 
 
-def test_a_cluster_loads_zookeepers_wire_format_when_a_client_asks_for_it() -> None:
+def test_a_cluster_imports_zookeepers_wire_format_only_for_a_client() -> None:
     """ZooKeeper's wire format is imported only for a client, which speeds up most tests."""
     script = (
         "import sys\n"

@@ -57,7 +57,7 @@ def written(directory: Path) -> ZooKeeperStorage:
     return storage
 
 
-def test_a_new_directory_is_empty_and_goes_on(tmp_path: Path) -> None:
+def test_a_directory_keeps_its_nodes_over_several_restarts(tmp_path: Path) -> None:
     written(tmp_path / "zookeeper-1")
     for number in range(3):
         storage = reopened(tmp_path / "zookeeper-1")
@@ -67,7 +67,7 @@ def test_a_new_directory_is_empty_and_goes_on(tmp_path: Path) -> None:
         killed(storage) if number % 2 else storage.close()
 
 
-def test_a_log_torn_anywhere_gives_the_whole_records_before(tmp_path: Path) -> None:
+def test_a_log_cut_at_any_byte_loads_the_whole_records_before(tmp_path: Path) -> None:
     """A log cut at any byte loads the records before the cut, and writing continues there."""
     before = written(tmp_path / "whole")
     data = (tmp_path / "whole" / "log.0").read_bytes()
@@ -154,7 +154,7 @@ def test_a_foreign_file_is_named_and_left_alone(tmp_path: Path, name: str, data:
     assert (tmp_path / name).read_bytes() == data
 
 
-def test_a_process_killed_while_it_replaced_the_log(tmp_path: Path) -> None:
+def test_a_process_killed_while_replacing_the_log_leaves_a_whole_log(tmp_path: Path) -> None:
     """A restart loads the old log until the snapshot has its final name, then the new log."""
     written(tmp_path)
     old_log = (tmp_path / "log.0").read_bytes()
@@ -187,7 +187,7 @@ def test_a_process_killed_while_it_replaced_the_log(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("at", [1, 2])
-def test_what_is_logged_and_promised_outlives_a_replacement_that_fails(
+def test_entries_and_epochs_survive_a_failed_replacement_of_the_log(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, at: int
 ) -> None:
     """A failed replacement keeps entries and epoch: the next log is written before its snapshot."""

@@ -24,7 +24,7 @@ def shared(left: Sequence[int], right: Sequence[int]) -> int:
     return count
 
 
-def test_what_one_has_more_is_passed_over() -> None:
+def test_the_alignment_skips_insertions() -> None:
     """The alignment skips an insertion on either side and a replaced item."""
     left = array("q", [1, 2, 3, 4, 5, 6, 7, 8, 9])
     right = array("q", [1, 2, 90, 3, 4, 5, 6, 70, 8, 9])
@@ -38,7 +38,7 @@ def test_what_one_has_more_is_passed_over() -> None:
 
 
 @pytest.mark.parametrize("gap", [10, 200, 2000, 15_000])
-def test_a_long_gap_is_passed_over(gap: int) -> None:
+def test_the_alignment_skips_a_long_gap(gap: int) -> None:
     """The alignment resumes behind thousands of items that only one sequence has."""
     rng = random.Random(gap)
     left = [rng.randrange(1000) for _ in range(20_000)]
@@ -47,7 +47,7 @@ def test_a_long_gap_is_passed_over(gap: int) -> None:
     assert shared(right, left) == len(left)
 
 
-def test_nothing_in_common_takes_no_time_to_speak_of() -> None:
+def test_runs_with_nothing_in_common_are_aligned_quickly() -> None:
     """The time to align different sequences grows with their length, not its square."""
     left, right = range(60_000), range(100_000, 160_000)
     started = time.process_time()
@@ -55,6 +55,6 @@ def test_nothing_in_common_takes_no_time_to_speak_of() -> None:
     assert time.process_time() - started < 5
 
 
-def test_one_of_them_is_empty() -> None:
+def test_an_empty_run_is_aligned() -> None:
     assert list(stretches([], [])) == []
     assert list(stretches([1, 2], [])) == [Stretch(0, 0, 2, 0, False)]

@@ -60,7 +60,7 @@ def faulty_run(version: str) -> Trace:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("version", VERSIONS)
-def test_every_event_goes_back_to_a_root(version: str) -> None:
+def test_every_chain_of_causes_ends_at_a_root(version: str) -> None:
     """Every chain of causes ends at the start, a test's step, a fault or a client's operation.
     Every cause is an earlier event, and that of a delivery is the sending of the same message.
     """
@@ -107,7 +107,7 @@ FAULTS: dict[str, tuple[Callable[[Simulation, int], object], str]] = {
 
 
 @pytest.mark.parametrize("name", FAULTS)
-def test_an_expired_session_is_due_to_what_silenced_its_client(name: str) -> None:
+def test_the_cause_of_an_expired_session_is_the_fault_that_silenced_its_client(name: str) -> None:
     """A session's expiry is caused by the fault that silenced its client, not by its last ping."""
     fault, text = FAULTS[name]
     trace = silenced(fault)
@@ -156,7 +156,7 @@ def test_effects_of_a_kill_reach_the_clients_errors() -> None:
     assert ("deliver", "LeaderAndIsrRequest", "broker-3") in seen
 
 
-def test_the_messages_of_an_operation_carry_it() -> None:
+def test_all_messages_of_an_operation_belong_to_it() -> None:
     """All messages of a produce operation carry it: request, replication and acknowledgement."""
     with Simulation(3, seed=1) as simulation:
         simulation.create_topic("t", assignment={0: [2, 3]})
@@ -176,7 +176,7 @@ def test_the_messages_of_an_operation_carry_it() -> None:
     ]  # fmt: skip
 
 
-def test_a_timer_that_only_went_on_is_one_line_of_a_folded_chain() -> None:
+def test_a_periodic_timer_is_one_line_of_a_folded_chain() -> None:
     """A repeated poll is caused by what started the polling, not by the poll before."""
     with Simulation(1, topics={"orders": 1}, kafka_version="3.9") as simulation:
         simulation.group_consumer("g", ["orders"], name="g1")

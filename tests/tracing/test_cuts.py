@@ -20,7 +20,7 @@ def cuts() -> Cuts:
     return cuts
 
 
-def test_a_cut_names_what_was_acknowledged_in_it(cuts: Cuts) -> None:
+def test_a_truncation_names_the_acknowledged_batches_that_it_removes(cuts: Cuts) -> None:
     cuts.take_part("broker-1", P, 0, 1)
     assert cuts.end_offset("broker-1", P, 12, 9) == (
         "broker-1 cuts its log of t-0 from 12 to 9; 3 acknowledged batches were in it, "
@@ -28,7 +28,7 @@ def test_a_cut_names_what_was_acknowledged_in_it(cuts: Cuts) -> None:
     )
 
 
-def test_a_follower_that_was_off_cuts_what_it_had_from_the_same_epoch(cuts: Cuts) -> None:
+def test_a_follower_that_was_off_truncates_records_of_the_same_epoch(cuts: Cuts) -> None:
     """Before 0.11 a follower truncates its log to its high watermark when it starts."""
     cuts.end_offset("broker-3", P, None, 0)
     cuts.take_part("broker-3", P, None, 0)
@@ -41,20 +41,20 @@ def test_a_follower_that_was_off_cuts_what_it_had_from_the_same_epoch(cuts: Cuts
     assert "2 acknowledged batches were in it" in told
 
 
-def test_a_replica_that_was_deleted_comes_back_with_nothing_lost(cuts: Cuts) -> None:
+def test_a_replica_that_was_deleted_and_recreated_has_lost_nothing(cuts: Cuts) -> None:
     cuts.delete("broker-2", P)
     cuts.take_part("broker-2", P, None, 3)
     assert cuts.end_offset("broker-2", P, None, 0) is None
 
 
-def test_one_batch_is_told_as_one(cuts: Cuts) -> None:
+def test_a_single_truncated_batch_is_reported_in_the_singular(cuts: Cuts) -> None:
     cuts.take_part("broker-1", P, 0, 1)
     told = cuts.end_offset("broker-1", P, 12, 11)
     assert told is not None
     assert "1 acknowledged batch was in it, the first at offset 11" in told
 
 
-def test_what_the_next_leader_acknowledged_at_these_offsets_was_not_in_it(cuts: Cuts) -> None:
+def test_batches_acknowledged_by_the_next_leader_do_not_count_as_truncated(cuts: Cuts) -> None:
     """A truncation does not count batches that the next leader acknowledged at the same offsets."""
     for offset in (12, 13, 14):
         cuts.acknowledge("broker-2", P, offset)
@@ -64,13 +64,13 @@ def test_what_the_next_leader_acknowledged_at_these_offsets_was_not_in_it(cuts: 
     )
 
 
-def test_a_growing_log_and_the_first_sight_of_one_are_no_news(cuts: Cuts) -> None:
+def test_a_growing_log_and_a_new_log_are_not_reported(cuts: Cuts) -> None:
     assert cuts.end_offset("broker-3", P, None, 5) is None
     assert cuts.end_offset("broker-3", P, 5, 6) is None
     assert cuts.end_offset("broker-3", P, 6, 6) is None
 
 
-def test_a_log_that_comes_back_shorter_is_told(cuts: Cuts) -> None:
+def test_a_log_that_is_shorter_after_a_restart_is_reported(cuts: Cuts) -> None:
     """A log that is shorter after a restart, as unflushed records were lost, is reported."""
     assert cuts.end_offset("broker-1", P, 12, None) is None
     assert cuts.end_offset("broker-1", P, None, 12) is None
@@ -82,7 +82,7 @@ def test_a_log_that_comes_back_shorter_is_told(cuts: Cuts) -> None:
     )
 
 
-def test_a_deleted_topic_that_is_made_again_has_nothing_of_the_old_one(cuts: Cuts) -> None:
+def test_a_recreated_topic_has_no_records_of_the_deleted_one(cuts: Cuts) -> None:
     cuts.end_offset("broker-1", P, 12, None)
     cuts.forget(P)
     assert cuts.end_offset("broker-1", P, None, 0) is None

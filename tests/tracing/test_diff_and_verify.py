@@ -78,7 +78,7 @@ def test_run_again_verifies(tmp_path: Path) -> None:
     assert seen == [42]
 
 
-def test_other_run_is_told_apart(tmp_path: Path) -> None:
+def test_verify_names_the_first_event_of_another_run(tmp_path: Path) -> None:
     """``verify`` names the first event that differs."""
     with record(tmp_path / "a", 1500) as trace:
         verdict = verify(trace, lambda head, recorder: record_fetches(recorder, 1500, 1234))

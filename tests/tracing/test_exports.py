@@ -67,7 +67,7 @@ def test_shiviz_reads_every_line_by_its_own_expression(trace: Trace, tmp_path: P
     assert "".join(match[0] + "\n" for match in found) == log
 
 
-def test_the_clocks_of_shiviz_say_what_happened_before_what(trace: Trace, tmp_path: Path) -> None:
+def test_vector_clocks_of_shiviz_order_causes_before_effects(trace: Trace, tmp_path: Path) -> None:
     """Each host of a ShiViz log counts its events, and a cause's clock precedes its effect's."""
     log = lines_of(trace, "shiviz", tmp_path)[2:]
     clocks: dict[int, dict[str, int]] = {}
@@ -89,9 +89,7 @@ def _part(trace: Trace, directory: Path, stop: int) -> Trace:
     return open_trace(found)
 
 
-def test_mermaid_draws_messages_and_escapes_what_it_would_read(
-    trace: Trace, tmp_path: Path
-) -> None:
+def test_mermaid_draws_messages_and_escapes_its_own_syntax(trace: Trace, tmp_path: Path) -> None:
     named = next(trace.filter("kind == client_invoke")).seq
     with _part(trace, tmp_path, named + 40) as part:
         lines = lines_of(part, "mermaid", tmp_path)
@@ -104,7 +102,7 @@ def test_mermaid_draws_messages_and_escapes_what_it_would_read(
     assert {end for line in lines for end in re.findall(r"^(p\d+)(?:->>|-x)", line)} <= known
 
 
-def test_mermaid_refuses_what_nobody_could_read_and_says_what_to_do(
+def test_mermaid_refuses_a_diagram_too_long_to_read_and_says_what_to_do(
     trace: Trace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(mermaid, "ARROWS_MAX", 20)
@@ -113,7 +111,7 @@ def test_mermaid_refuses_what_nobody_could_read_and_says_what_to_do(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_shiviz_refuses_what_it_cannot_draw(
+def test_shiviz_refuses_more_events_than_it_can_draw(
     trace: Trace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(shiviz, "EVENTS_MAX", 20)
@@ -173,7 +171,7 @@ def test_otlp_has_a_trace_for_each_operation_and_every_parent_in_it(
     assert "broker-2/orders-0/log_end_offset" in appended
 
 
-def test_otlp_links_what_another_operation_set_free(tmp_path: Path) -> None:
+def test_otlp_links_a_span_to_the_operation_that_unblocked_it(tmp_path: Path) -> None:
     """A span freed by another operation links to it and keeps its parent in its own trace."""
     pytest.importorskip("opentelemetry.proto")
     spans = _otlp_spans(open_trace(_loaded(tmp_path, 1)), tmp_path)
@@ -197,7 +195,7 @@ def test_otlp_traces_of_two_runs_have_different_ids(tmp_path: Path) -> None:
     assert not ids[0] & ids[1]
 
 
-def test_otlp_of_a_trace_without_operations_says_what_it_lacks(tmp_path: Path) -> None:
+def test_otlp_refuses_a_trace_without_operations(tmp_path: Path) -> None:
     pytest.importorskip("opentelemetry.proto")
     with Simulation(1) as simulation:
         simulation.run_for(100)
@@ -231,7 +229,7 @@ def test_parquet_has_a_row_for_each_event_and_the_header(trace: Trace, tmp_path:
     assert header["kafka_version"] == "2.8"
 
 
-def test_a_missing_library_is_named_with_the_extra_that_has_it(
+def test_a_missing_library_is_named_with_its_extra(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     def missing(_: str, __: str) -> None:

@@ -85,7 +85,7 @@ VERBS: tuple[tuple[str, ...], ...] = (
 
 
 @pytest.mark.slow
-def test_a_file_that_says_it_is_a_trace_and_is_not_is_told_without_a_traceback(
+def test_a_malformed_trace_is_an_error_without_a_traceback(
     recording: bytes, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Each verb handles sixty hostile files with valid checksums by a result or one-line errors."""
@@ -177,7 +177,7 @@ def test_a_frame_may_hold_as_much_as_any_run_needs() -> None:
     assert CONTAINERS_MAX >= 3_000_000
 
 
-def test_a_header_of_another_shape_is_told(tmp_path: Path) -> None:
+def test_a_header_of_the_wrong_type_is_refused(tmp_path: Path) -> None:
     """A file whose header is a number, or whose index is a list, is refused with a TraceError."""
     path = tmp_path / "odd.fktrace"
     sound = (HEADER_FRAME, pack_header(header()))

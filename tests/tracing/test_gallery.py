@@ -35,7 +35,7 @@ def test_one_command_writes_the_traces_and_each_is_verified_in_another_process(
 
 
 @each_exhibit
-def test_a_flipped_bit_is_told(exhibit: Exhibit, tmp_path: Path) -> None:
+def test_a_flipped_bit_is_refused(exhibit: Exhibit, tmp_path: Path) -> None:
     """A flipped bit anywhere in a file is refused, with its place where frames reveal it."""
     data = recorded(exhibit.name)[0]
     path = tmp_path / "flipped.fktrace"
@@ -48,7 +48,9 @@ def test_a_flipped_bit_is_told(exhibit: Exhibit, tmp_path: Path) -> None:
             _read_all(path)
 
 
-def test_a_wrong_fingerprint_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_wrong_fingerprint_is_reported(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """``verify`` reports a wrong fingerprint in a file whose events all match."""
     data = recorded("controlled-shutdown")[0]
     trailer = read_trailer(data, "the file")
@@ -64,7 +66,7 @@ def test_a_wrong_fingerprint_is_told(tmp_path: Path, capsys: pytest.CaptureFixtu
     )
 
 
-def test_a_damaged_trailer_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_damaged_trailer_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """``verify`` refuses a file whose trailer fails its checksum."""
     data = bytearray(recorded("controlled-shutdown")[0])
     data[-20] ^= 0x10
@@ -84,7 +86,7 @@ def _read_all(path: Path) -> None:
 
 
 @each_exhibit
-def test_a_cut_file_is_told(exhibit: Exhibit, tmp_path: Path) -> None:
+def test_a_truncated_file_is_readable_but_not_verified(exhibit: Exhibit, tmp_path: Path) -> None:
     """A truncated file is readable up to the truncation and cannot be verified."""
     data = recorded(exhibit.name)[0]
     path = tmp_path / "cut.fktrace"
@@ -96,7 +98,7 @@ def test_a_cut_file_is_told(exhibit: Exhibit, tmp_path: Path) -> None:
             verify(trace, run_from_header)
 
 
-def test_another_seed_is_told() -> None:
+def test_a_run_with_another_seed_fails_verification() -> None:
     """A run with another seed fails verification, which names the first event that differs."""
     trace = recorded("controlled-shutdown")[1]
     same = verify(trace.stored, run_from_header)
@@ -125,7 +127,7 @@ def test_a_page_has_all_there_is_to_look_at(exhibit: Exhibit) -> None:
 
 
 @each_exhibit
-def test_nothing_in_it_tells_of_the_machine_that_made_it(exhibit: Exhibit) -> None:
+def test_the_gallery_contains_no_path_of_the_machine_that_made_it(exhibit: Exhibit) -> None:
     """Traces and pages contain no path of the machine that made them and load nothing remote."""
     data, trace = recorded(exhibit.name)
     assert trace.header["reproduce"].startswith(f"fakekafka run {exhibit.scenario} --seed 0")
@@ -145,7 +147,7 @@ def test_the_index_leads_to_every_page() -> None:
 
 
 @each_exhibit
-def test_a_picture_says_what_changed_in_words_that_fit(exhibit: Exhibit) -> None:
+def test_a_picture_describes_each_change_in_words_that_fit(exhibit: Exhibit) -> None:
     """A picture names the changed leader, role or ISR without message numbers or packets, and is as
     wide as its longest line.
     """

@@ -28,7 +28,7 @@ GOOD = {
         ({"zk-1/znodes/x": 8}, None),
     ],
 )
-def test_what_must_hold(changes: dict[str, Any], told: str | None) -> None:
+def test_a_broken_invariant_is_named(changes: dict[str, Any], told: str | None) -> None:
     """A broken invariant is named; a deposed leader may still lead its old leader epoch."""
     assert broken_invariant({**GOOD, **changes}, changes) == told
 

@@ -26,7 +26,9 @@ def test_a_short_wait_is_no_outage(account: OutageAccount) -> None:
     assert not account.open_outages(10 * SECOND)
 
 
-def test_a_wait_of_a_second_is_one_though_nothing_was_seen(account: OutageAccount) -> None:
+def test_a_wait_of_a_second_is_an_outage_even_without_a_visible_cause(
+    account: OutageAccount,
+) -> None:
     account.want(10, P)
     account.answered(10 + LEAST_US, P, failed=False)
     (outage,) = account.outages
@@ -34,7 +36,7 @@ def test_a_wait_of_a_second_is_one_though_nothing_was_seen(account: OutageAccoun
     assert outage.phases_us()["client"] == LEAST_US
 
 
-def test_nothing_is_unavailable_while_nobody_waits(account: OutageAccount) -> None:
+def test_a_partition_without_waiting_clients_has_no_outage(account: OutageAccount) -> None:
     account.crash(SECOND, 1)
     assert not account.open_outages(60 * SECOND)
     account.want(60 * SECOND, P)
@@ -42,7 +44,7 @@ def test_nothing_is_unavailable_while_nobody_waits(account: OutageAccount) -> No
     assert outage.begun_us == 60 * SECOND
 
 
-def test_an_acknowledgement_to_anybody_ends_it_and_the_next_wait_begins(
+def test_an_acknowledgement_to_any_client_ends_an_outage(
     account: OutageAccount,
 ) -> None:
     account.want(0, P)
@@ -54,7 +56,7 @@ def test_an_acknowledgement_to_anybody_ends_it_and_the_next_wait_begins(
     assert still.begun_us == 7 * SECOND
 
 
-def test_it_ends_without_an_acknowledgement_when_the_last_gives_up(account: OutageAccount) -> None:
+def test_an_outage_ends_when_the_last_waiting_client_gives_up(account: OutageAccount) -> None:
     account.want(0, P)
     account.want(1, P)
     account.answered(3 * SECOND, P, failed=True)
@@ -77,7 +79,7 @@ def test_a_change_of_leader_makes_a_short_wait_an_outage(account: OutageAccount)
 
 
 @pytest.mark.parametrize(("length_us", "count"), [(9_999, 0), (10_000, 1)])
-def test_a_smaller_isr_makes_one_of_a_wait_that_is_longer_than_a_round_trip(
+def test_a_shrunk_isr_makes_a_wait_beyond_a_round_trip_an_outage(
     account: OutageAccount, length_us: int, count: int
 ) -> None:
     account.want(0, P)
@@ -87,7 +89,7 @@ def test_a_smaller_isr_makes_one_of_a_wait_that_is_longer_than_a_round_trip(
 
 
 @pytest.mark.parametrize(("after_us", "is_blamed"), [(SECOND, True), (SECOND + 1, False)])
-def test_a_wait_soon_after_the_dead_left_the_isr_is_blamed_on_the_death(
+def test_a_wait_soon_after_a_dead_broker_left_the_isr_is_blamed_on_its_death(
     account: OutageAccount, after_us: int, is_blamed: bool
 ) -> None:
     """DP-62: a new epoch may have fenced a follower, which delays acknowledgements by a back-off.
@@ -158,7 +160,7 @@ def test_phases_of_a_leader_that_asks_for_a_smaller_isr(account: OutageAccount) 
     assert (phases["before"], phases["shrink"], phases["client"]) == (SECOND, 30 * SECOND, 500)
 
 
-def test_phases_of_a_partition_whose_only_replica_has_to_come_back(account: OutageAccount) -> None:
+def test_phases_of_a_partition_whose_only_replica_has_to_return(account: OutageAccount) -> None:
     """Until its only replica is back, the partition is in the phase "restore", not "elect"."""
     account.want(SECOND, P)
     account.crash(SECOND, 1)
@@ -198,7 +200,7 @@ def test_phases_of_a_partition_with_too_few_replicas(
     assert phases["client"] == 700 + 12 * SECOND - restored_us
 
 
-def test_phases_of_a_pause_that_nobody_noticed(account: OutageAccount) -> None:
+def test_phases_of_an_unnoticed_pause(account: OutageAccount) -> None:
     account.disturbances.fault(SECOND, "broker-1", "paused")
     account.want(2 * SECOND, P)
     account.disturbances.fault(5 * SECOND, "broker-1", "resumed")
@@ -228,7 +230,7 @@ def test_phases_of_a_pause_that_nobody_noticed(account: OutageAccount) -> None:
          "all links: latency lognormal, median 90 ms, sigma 0.5"),
     ],
 )  # fmt: skip
-def test_what_is_to_blame_is_named(
+def test_the_fault_to_blame_is_named(
     account: OutageAccount, actor: str, text: str, said: str
 ) -> None:
     account.disturbances.fault(5, actor, text)
@@ -253,7 +255,9 @@ def test_what_is_to_blame_is_named(
         ("network", "FetchRequest from broker-9 to broker-1: held back"),
     ],
 )
-def test_what_cannot_be_to_blame_is_not(account: OutageAccount, actor: str, text: str) -> None:
+def test_faults_that_cannot_be_the_cause_are_not_named(
+    account: OutageAccount, actor: str, text: str
+) -> None:
     """Faults of brokers without a replica and insignificant latencies are not named as causes."""
     account.disturbances.fault(5, actor, text)
     account.want(5, P)
@@ -281,7 +285,7 @@ def test_what_cannot_be_to_blame_is_not(account: OutageAccount, actor: str, text
          ("network", "heal")),
     ],
 )  # fmt: skip
-def test_what_was_undone_before_is_not_to_blame(
+def test_a_fault_that_ended_before_is_not_blamed(
     account: OutageAccount, begin: tuple[str, str], end: tuple[str, str]
 ) -> None:
     account.disturbances.fault(5, *begin)
@@ -291,7 +295,7 @@ def test_what_was_undone_before_is_not_to_blame(
     assert outage.cause is None
 
 
-def test_a_hold_lasts_until_all_of_it_is_let_go(account: OutageAccount) -> None:
+def test_a_hold_lasts_until_all_its_messages_are_released(account: OutageAccount) -> None:
     """A hold ends only when all its messages are released, not some of them or others."""
     account.disturbances.fault(5, "network", "FetchRequest, Ack from broker-3: held back")
     account.disturbances.fault(6, "network", "FetchRequest from broker-3: released")
@@ -329,7 +333,7 @@ def test_the_session_of_a_dead_broker_is_part_of_its_death(account: OutageAccoun
     assert outage.cause is crash
 
 
-def test_the_nearest_of_several_is_to_blame(account: OutageAccount) -> None:
+def test_the_fault_nearest_to_the_leader_is_blamed(account: OutageAccount) -> None:
     """The leader's fault is blamed before a follower's, then message loss, then latency."""
     said = []
     for actor, text in (
@@ -375,9 +379,7 @@ def test_a_request_that_was_refused_for_good_waits_no_longer(account: OutageAcco
 @pytest.mark.parametrize(
     "way", ["refused", "lost", "answer lost", "broker killed", "told to retry"]
 )
-def test_who_tries_again_waits_no_longer_than_until_that_is_answered(
-    account: OutageAccount, way: str
-) -> None:
+def test_a_retry_waits_only_for_its_own_response(account: OutageAccount, way: str) -> None:
     """A retry waits for its own response; a response belongs to the oldest open request."""
     account.ask(0, "client:1", "broker-1", P)
     account.produced(10, "broker-1", "client:1", P, ErrorCode.NONE)
@@ -405,7 +407,9 @@ def test_who_tries_again_waits_no_longer_than_until_that_is_answered(
     assert not account.open_outages(60 * SECOND)
 
 
-def test_a_deposed_leader_ends_no_outage_of_who_asks_the_new_one(account: OutageAccount) -> None:
+def test_a_deposed_leader_ends_no_outage_of_clients_of_the_new_leader(
+    account: OutageAccount,
+) -> None:
     """A response from a deposed leader does not end the outage of clients of the new leader."""
     account.disturbances.fault(90, "broker-1", "session expired")
     account.want(100, P)
@@ -422,7 +426,7 @@ def test_a_deposed_leader_ends_no_outage_of_who_asks_the_new_one(account: Outage
     assert outage.cause.kind == "session"
 
 
-def test_who_begins_to_wait_between_two_leaders_waits_because_of_the_first(
+def test_a_wait_that_begins_between_two_leaders_is_blamed_on_the_former(
     account: OutageAccount,
 ) -> None:
     """A wait that begins while there is no leader is blamed on the former leader."""
@@ -443,7 +447,7 @@ def test_a_deleted_topic_is_no_outage(account: OutageAccount) -> None:
     assert not account.outages
 
 
-def test_a_leader_that_is_known_late_is_the_one_a_wait_began_with() -> None:
+def test_a_leader_that_becomes_known_late_counts_from_the_beginning_of_the_wait() -> None:
     """In a recording that begins in mid-run, a leader becomes known only by the decision for the
     next one; its death is still the cause, however short the wait.
     """

@@ -196,7 +196,7 @@ def test_effects_are_limited(trace: StoredTrace) -> None:
     assert root.children[0].children == []
 
 
-def test_watch_tells_every_recorded_change(trace: StoredTrace) -> None:
+def test_watch_yields_every_recorded_change(trace: StoredTrace) -> None:
     """``changes`` yields every recorded change of a path in order, with its event."""
     found = [
         (change.path, change.event.time_us, change.old, change.new)

@@ -45,7 +45,7 @@ def test_refused_positions(trace: Trace) -> None:
         trace.state_at(999)
 
 
-def test_state_is_a_mapping_with_what_just_changed(trace: Trace) -> None:
+def test_state_is_a_mapping_that_knows_its_changed_paths(trace: Trace) -> None:
     """A state maps paths to values, and knows the paths that its event changed."""
     took_over = next(trace.changes("broker-2/orders-0/role")).event
     state = trace.state_at(took_over, "broker-2")
@@ -68,7 +68,7 @@ def test_causes_and_effects(trace: Trace) -> None:
     assert not trace.effects(chain[-1], limit=1).is_whole
 
 
-def test_what_a_file_is(trace: Trace) -> None:
+def test_a_trace_has_its_header_actors_and_duration(trace: Trace) -> None:
     """A trace has header, fingerprint, actors, duration and interesting events."""
     assert trace.header["seed"] == 42
     assert trace.problem is None
@@ -101,7 +101,7 @@ def test_an_event_read_alone_is_the_event_of_its_chunk(trace: Trace) -> None:
         assert info.events == len(view.heads())
 
 
-def test_questions_decode_no_whole_chunk(trace: Trace, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_queries_decode_no_whole_chunk(trace: Trace, monkeypatch: pytest.MonkeyPatch) -> None:
     """``why``, ``state_at``, ``changes`` and ``story`` decode columns but no whole chunk."""
     expected = [event.as_dict() for event in trace.why(len(trace) - 1)]
     story = trace.story()
@@ -113,7 +113,7 @@ def test_questions_decode_no_whole_chunk(trace: Trace, monkeypatch: pytest.Monke
     assert trace.story() == story
 
 
-def test_places_of_columns_are_those_of_the_body(trace: Trace) -> None:
+def test_positions_of_columns_in_the_index_match_the_body(trace: Trace) -> None:
     """The index has the places of a chunk's columns; without it they are computed."""
     stored = trace.stored
     said = list(stored._column_places)
@@ -123,7 +123,7 @@ def test_places_of_columns_are_those_of_the_body(trace: Trace) -> None:
         column_places(b"\x90")
 
 
-def test_columns_that_are_none_are_the_files_fault(trace: Trace) -> None:
+def test_malformed_columns_are_a_trace_error(trace: Trace) -> None:
     """An index with wrong places of columns causes a ``TraceError`` and no other error."""
     stored = trace.stored
     for places in stored._column_places:
@@ -133,7 +133,7 @@ def test_columns_that_are_none_are_the_files_fault(trace: Trace) -> None:
         trace.why(len(trace) - 1)
 
 
-def test_nothing_is_left_in_the_state_of_a_replica_that_is_deleted() -> None:
+def test_a_deleted_replica_has_no_state() -> None:
     """The state of a deleted replica is removed, and other replicas of the broker keep theirs."""
     with Simulation(2, topics={"old": 1, "orders": 1}, seed=1) as simulation:
         simulation.run_for(500)

@@ -176,7 +176,7 @@ def test_state_change_of_no_event_is_refused() -> None:
         Recorder().state(5, "broker-1/hw", 0, 1)
 
 
-def test_fingerprint_ignores_when_it_is_asked() -> None:
+def test_reading_the_fingerprint_does_not_change_it() -> None:
     """Reading the fingerprint in mid-run changes neither fingerprint nor chunks."""
     one, other = Recorder(), Recorder()
     for number in range(2500):

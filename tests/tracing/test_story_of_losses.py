@@ -25,7 +25,7 @@ def produce_slowly(simulation: Simulation, count: int, every_ms: int, acks: int)
 
 
 @pytest.mark.parametrize("kafka_version", ["0.10", "1.1", "2.8", "3.9"])
-def test_acknowledged_records_that_a_leader_loses_are_told(kafka_version: str) -> None:
+def test_acknowledged_records_that_a_leader_loses_are_reported(kafka_version: str) -> None:
     """With acks=1 a returning leader truncates records that its followers had not copied."""
     with Simulation(
         3, seed=1, kafka_version=kafka_version, config={"zookeeper.session.timeout.ms": 6000}
@@ -47,7 +47,7 @@ def test_acknowledged_records_that_a_leader_loses_are_told(kafka_version: str) -
     assert int(first) > int(last)
 
 
-def test_a_leader_that_comes_back_is_told() -> None:
+def test_a_leader_that_restarts_is_reported() -> None:
     """A leader that restarts before its session expires is reported as leading again."""
     with Simulation(1, seed=1) as simulation:
         simulation.create_topic("t", 1, 1)
@@ -65,7 +65,7 @@ def test_a_leader_that_comes_back_is_told() -> None:
     assert "(7 times, the last at " in registered[0]
 
 
-def test_topics_and_groups_are_told() -> None:
+def test_topics_and_groups_are_reported() -> None:
     with Simulation(1, seed=1) as simulation:
         simulation.create_topic("t", 1, 1)
         consumer = simulation.group_consumer("g", ["t"])
@@ -100,7 +100,7 @@ def test_a_zookeeper_server_that_is_off_has_deleted_nothing(zookeepers: int) -> 
     assert told == ["topic t is made"]
 
 
-def test_a_zookeeper_server_that_lags_behind_tells_nothing_twice() -> None:
+def test_a_zookeeper_server_that_lags_reports_no_topic_twice() -> None:
     """Servers that catch up report no topic twice, even if topics were recreated meanwhile."""
     with Simulation(1, seed=2, zookeepers=3) as simulation:
         simulation.create_topic("a", 1, 1)
@@ -134,7 +134,7 @@ def test_a_zookeeper_server_that_lags_behind_tells_nothing_twice() -> None:
     ]
 
 
-def test_records_that_are_deleted_on_purpose_are_told() -> None:
+def test_records_that_are_deleted_on_purpose_are_reported_once() -> None:
     """Deletion by a client and by retention is reported once, not for each replica."""
     config = {"log.retention.check.interval.ms": 5000}
     with Simulation(2, seed=1, config=config) as simulation:
@@ -151,7 +151,7 @@ def test_records_that_are_deleted_on_purpose_are_told() -> None:
     ]
 
 
-def test_a_replica_that_is_moved_away_and_comes_back_has_lost_nothing() -> None:
+def test_a_replica_that_is_moved_away_and_back_has_lost_nothing() -> None:
     """A replica moved away and back is reported as deleted, and its empty log as no loss."""
     with Simulation(3, seed=2) as simulation:
         simulation.create_topic("t", assignment={0: [1, 2]})
@@ -164,7 +164,7 @@ def test_a_replica_that_is_moved_away_and_comes_back_has_lost_nothing() -> None:
     assert not [text for text in told if "comes back" in text or "cuts its log" in text]
 
 
-def test_a_deleted_topic_is_told_without_each_of_its_replicas() -> None:
+def test_a_deleted_topic_is_reported_without_each_of_its_replicas() -> None:
     with Simulation(2, seed=2) as simulation:
         simulation.create_topic("t", 3, 2)
         simulation.run_for(1000)
@@ -178,7 +178,7 @@ def test_a_deleted_topic_is_told_without_each_of_its_replicas() -> None:
     assert not [text for text in told if "replica" in text]
 
 
-def test_a_group_of_the_consumer_protocol_is_told() -> None:
+def test_a_group_of_the_consumer_protocol_is_reported() -> None:
     """A group's generation is its epoch; it rebalances until members gave up their partitions."""
     config = {"group.coordinator.rebalance.protocols": "classic,consumer"}
 
@@ -200,7 +200,7 @@ def test_a_group_of_the_consumer_protocol_is_told() -> None:
 
 
 @pytest.mark.parametrize("way", ["kill", "shutdown"])
-def test_a_group_goes_on_at_another_broker(way: str) -> None:
+def test_a_group_that_moves_to_another_coordinator_is_reported(way: str) -> None:
     """A group moves to a new coordinator when its coordinator dies or shuts down."""
     config = {"zookeeper.session.timeout.ms": 6000, "offsets.topic.num.partitions": 1}
     with Simulation(2, seed=2, config=config, topics={"t": 1}) as simulation:
@@ -219,7 +219,7 @@ def test_a_group_goes_on_at_another_broker(way: str) -> None:
     ]
 
 
-def test_nobody_waits_who_has_his_answer() -> None:
+def test_a_client_that_has_its_answer_no_longer_waits() -> None:
     """A request of a client that records no operations ends with its response."""
     with Simulation(3, seed=2, topics={"t": 1}) as simulation:
         for number in range(3):
@@ -230,7 +230,7 @@ def test_nobody_waits_who_has_his_answer() -> None:
     assert not story.outages
 
 
-def test_an_outage_that_ends_as_the_last_gives_up_is_told() -> None:
+def test_an_outage_that_ends_when_the_last_client_gives_up_is_reported() -> None:
     with Simulation(1, seed=2, topics={"t": 1}) as simulation:
         shop = simulation.producer("shop", delivery_timeout_ms=8000, request_timeout_ms=5000)
         shop.produce(("t", 0), b"v")
@@ -246,7 +246,7 @@ def test_an_outage_that_ends_as_the_last_gives_up_is_told() -> None:
     )
 
 
-def test_an_unclean_leader_is_told_as_such() -> None:
+def test_an_unclean_leader_is_reported_as_such() -> None:
     recorder = Recorder()
     decided = recorder.event(0, "state", "controller-4", None, None, None, None)
     for name, value in (("leader", 1), ("leader_epoch", 0), ("isr", (1,))):
@@ -260,7 +260,7 @@ def test_an_unclean_leader_is_told_as_such() -> None:
     ) in [text for _, text in read_story(recorder.events).lines]
 
 
-def test_a_transaction_that_is_aborted_is_told() -> None:
+def test_an_aborted_transaction_is_reported() -> None:
     """An aborted transaction is reported, whether by the application or by its timeout."""
     with Simulation(1, seed=2, topics={"t": 1}) as simulation:
         application = simulation.transactional_producer(
@@ -272,7 +272,7 @@ def test_a_transaction_that_is_aborted_is_told() -> None:
     assert "broker-1 aborts the transaction of app" in told
 
 
-def test_what_is_waited_for_at_the_end_has_lasted_until_the_trace_ends() -> None:
+def test_an_open_outage_lasts_until_the_end_of_the_trace() -> None:
     """An outage that is open at the end lasts until the trace's last event of any kind."""
     recorder = Recorder()
     recorder.event(0, "send", "client", "broker-1", produce(), 1, None)
@@ -281,7 +281,7 @@ def test_what_is_waited_for_at_the_end_has_lasted_until_the_trace_ends() -> None
     assert told == [(9000.0, "orders-0 takes no records at the end: 9000.0 ms so far")]
 
 
-def test_equal_errors_are_told_once_with_their_number() -> None:
+def test_equal_errors_are_reported_once_with_their_number() -> None:
     recorder = Recorder()
     for number in range(15):
         recorder.event(
@@ -295,7 +295,7 @@ def test_equal_errors_are_told_once_with_their_number() -> None:
 
 
 @pytest.mark.parametrize("again", [False, True])
-def test_a_leader_read_from_zookeeper_is_told_where_it_is_alive(again: bool) -> None:
+def test_a_leader_read_from_zookeeper_is_reported_only_if_it_is_alive(again: bool) -> None:
     recorder = Recorder()
     scribe = Scribe(recorder)
     scribe.decide(0, "broker-1", (1, 0, (1,)))

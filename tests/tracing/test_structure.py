@@ -49,7 +49,7 @@ def test_stories_of_two_seeds_have_one_structure() -> None:
     assert compare_structure(*traces).differences == []
 
 
-def test_what_happened_counts() -> None:
+def test_events_that_differ_are_reported_by_actor() -> None:
     """Only the actor that behaved differently is reported, with both events."""
     (difference,) = compare_structure(recorded(), recorded(offset=6)).differences
     assert difference.actor == "broker-1"
@@ -58,7 +58,7 @@ def test_what_happened_counts() -> None:
     assert (difference.left.seq, difference.more) == (2, 1)
 
 
-def test_the_order_of_what_is_concurrent_does_not_count() -> None:
+def test_the_order_of_concurrent_events_does_not_count() -> None:
     """Events are compared per actor, so that the order of concurrent events does not matter."""
     recorders = [Recorder(), Recorder()]
     for recorder, actors in zip(recorders, ("ab", "ba"), strict=True):
@@ -108,7 +108,7 @@ def test_a_run_with_a_fault_beside_one_without(with_and_without: StructuralCompa
     assert any(path == "broker-3/orders-1/role" for path, _, _ in elected.delta)
 
 
-def test_runs_go_together_again_after_the_fault(with_and_without: StructuralComparison) -> None:
+def test_runs_are_aligned_again_after_the_fault(with_and_without: StructuralComparison) -> None:
     """Runs align again after the fault, although epochs and offsets still differ."""
     assert with_and_without.shared > 0.7 * with_and_without.events[0]
     lanes = {lane.actor: lane for lane in with_and_without.differences}

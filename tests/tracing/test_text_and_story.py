@@ -167,7 +167,7 @@ def test_story_of_a_recording_that_began_in_mid_run() -> None:
     assert any("unavailable for" in text for text in texts)
 
 
-def test_lost_leader_is_told() -> None:
+def test_a_partition_without_a_leader_is_reported() -> None:
     """A partition without a leader is reported; a refused write does not end the outage."""
     recorder = Recorder()
     scribe = Scribe(recorder)
@@ -189,7 +189,7 @@ def test_lost_leader_is_told() -> None:
     )
 
 
-def test_new_controller_and_faults_are_told() -> None:
+def test_new_controllers_and_faults_are_reported() -> None:
     """A higher controller epoch is a new controller, and faults are reported with their text."""
     recorder = Recorder()
     scribe = Scribe(recorder)
@@ -220,7 +220,7 @@ def test_a_story_is_read_without_a_look_for_garbage() -> None:
 
 
 @pytest.mark.parametrize(("count", "shown", "rest"), [(6, 6, 0), (7, 5, 2), (9, 5, 4)])
-def test_equal_news_of_many_partitions_are_summed_up(count: int, shown: int, rest: int) -> None:
+def test_equal_changes_of_many_partitions_are_summarized(count: int, shown: int, rest: int) -> None:
     """Equal changes of many partitions take at most six lines: all, or five and a count."""
     recorder = Recorder()
     for number in range(count):

@@ -1090,7 +1090,7 @@ def _trace_of(number: int) -> Trace:
 
 
 @pytest.mark.parametrize("number", range(len(QUESTIONS)), ids=[q.text for q in QUESTIONS])
-def test_the_answer_names_who_waited_for_whom_and_why(number: int) -> None:
+def test_an_answer_has_the_expected_causes_in_order(number: int) -> None:
     """An answer has the expected causes in order, in few lines, each earlier than the line above,
     and nothing unrelated.
     """
@@ -1109,7 +1109,7 @@ def test_the_answer_names_who_waited_for_whom_and_why(number: int) -> None:
     assert len(chain) <= 14, told
 
 
-def test_thirty_are_asked() -> None:
+def test_thirty_different_questions_are_asked() -> None:
     """Every question is asked only once."""
     assert len({question.text for question in QUESTIONS}) == len(QUESTIONS) >= 30
 
@@ -1270,7 +1270,7 @@ def timers_set_in(tree: ast.Module) -> Iterator[str]:
     yield from walk(tree, ())
 
 
-def test_every_timer_of_the_project_is_asked_about_or_named_with_a_reason() -> None:
+def test_every_timer_has_a_question_or_a_reason_for_none() -> None:
     """Every timer in the source has a question or a reason why it needs none."""
     root = Path(fakekafka.__file__).parent
     rooms = ("actors", "coordinators", "election", "protocol", "replication", "statemachines")

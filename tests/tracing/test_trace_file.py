@@ -34,7 +34,7 @@ from fakekafka.tracing.verify import refusal
 
 
 @pytest.mark.parametrize("codec", ["raw", "zlib", "zstd"])
-def test_what_was_written_is_read(tmp_path: Path, codec: str) -> None:
+def test_a_written_file_is_read_back(tmp_path: Path, codec: str) -> None:
     """A written file reads back with equal events and fingerprint, with every codec."""
     recorder = Recorder(TraceWriter(tmp_path / "a.fktrace", header(), codec=codec))
     record_fetches(recorder, 2345)
@@ -63,7 +63,7 @@ def test_file_begins_and_ends_as_specified(tmp_path: Path) -> None:
     assert data[8 + 10 + length] == 2
 
 
-def test_a_damaged_fingerprint_is_told_and_believed_by_nobody(tmp_path: Path) -> None:
+def test_a_damaged_fingerprint_is_reported_and_cannot_be_verified(tmp_path: Path) -> None:
     """A damaged fingerprint is reported; the events are readable but cannot be verified."""
     path = tmp_path / "a.fktrace"
     recorder = write_failover(path)
@@ -91,7 +91,7 @@ def test_a_file_of_an_earlier_release_ends_without_a_checksum(tmp_path: Path) ->
 
 @pytest.mark.parametrize("codec", ["zlib", "zstd"])
 @pytest.mark.parametrize("size", [50, 100_000, 20_000_000])
-def test_what_grows_too_much_is_stored_as_it_is(codec: str, size: int) -> None:
+def test_a_chunk_that_would_expand_too_much_is_stored_uncompressed(codec: str, size: int) -> None:
     """A chunk that would expand too much is stored uncompressed, so that it stays readable."""
     frame = encode_frame(CHUNK_FRAME, bytes(size), CODECS[codec])
     assert decode_frame(frame, 0, "a").body == bytes(size)
@@ -120,7 +120,7 @@ def test_crashed_writer_leaves_a_readable_file(tmp_path: Path) -> None:
         assert list(trace.events(0, None, trace.chunk_filter({"actor": "nobody"}))) == []
 
 
-def test_every_cut_of_a_file_is_survived(tmp_path: Path) -> None:
+def test_a_file_truncated_at_any_byte_is_readable(tmp_path: Path) -> None:
     """A file truncated at any byte gives its whole chunks or a clear error."""
     record_path = tmp_path / "a.fktrace"
     recorder = Recorder(TraceWriter(record_path, header()))
@@ -143,7 +143,7 @@ def test_every_cut_of_a_file_is_survived(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("codec", ["zlib", "zstd"])
-def test_a_frame_that_stands_for_too_much_is_refused(
+def test_a_frame_that_decompresses_to_too_much_is_refused(
     codec: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A frame that would expand beyond the maximum is refused."""
@@ -217,7 +217,7 @@ def test_unknown_codec_and_bad_header_are_refused(tmp_path: Path) -> None:
     assert not (tmp_path / "a").exists()
 
 
-def test_header_has_what_running_again_needs() -> None:
+def test_the_header_has_everything_needed_to_repeat_the_run() -> None:
     """A header has what is needed to repeat the run and nothing of the wall clock."""
     head = header(config={"b": 1, "a": 2}, virtual_epoch_ms=7)
     assert head == header(config={"a": 2, "b": 1}, virtual_epoch_ms=7)

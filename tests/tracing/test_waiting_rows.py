@@ -74,14 +74,14 @@ def test_memory_holds_the_same_whenever_its_chunks_are_made(version: str) -> Non
 
 
 @pytest.mark.parametrize("version", ["0.10", "3.9"])
-def test_a_sink_of_another_class_is_told_each_event(version: str) -> None:
+def test_a_sink_of_another_class_is_called_for_each_event(version: str) -> None:
     """A sink called per event gives the trace that the network writes as rows by itself."""
     recorder = Recorder()
     recorded(Passing(recorder), version)
     assert recorded(Recorder(), version).fingerprint() == recorder.fingerprint()
 
 
-def test_a_file_that_is_saved_at_the_end_is_the_one_that_is_written_meanwhile(
+def test_a_file_saved_at_the_end_equals_one_written_meanwhile(
     tmp_path: Path,
 ) -> None:
     """A file saved at the end equals a file written meanwhile, byte for byte."""
@@ -92,7 +92,7 @@ def test_a_file_that_is_saved_at_the_end_is_the_one_that_is_written_meanwhile(
     assert written.read_bytes() == saved.read_bytes()
 
 
-def test_who_looks_in_between_changes_nothing() -> None:
+def test_reading_the_recorder_in_mid_run_changes_nothing() -> None:
     """Reading in mid-run makes the pending chunks and changes no result."""
     one, other = AtOnce(), Waiting()
     for number in range(9000):
@@ -109,7 +109,7 @@ def test_who_looks_in_between_changes_nothing() -> None:
     assert one.trace().snapshots == other.trace().snapshots
 
 
-def test_a_change_outside_of_events_is_seen_against_all_that_was_told() -> None:
+def test_a_change_outside_of_events_is_compared_with_pending_changes() -> None:
     """A change outside of events is compared with pending changes and halted actors."""
     recorders = [AtOnce(), Waiting()]
     for recorder in recorders:
@@ -128,7 +128,7 @@ def test_a_change_outside_of_events_is_seen_against_all_that_was_told() -> None:
     assert one.fingerprint() == other.fingerprint()
 
 
-def test_a_change_is_seen_against_the_latest_value_among_very_many() -> None:
+def test_a_change_is_compared_with_the_latest_of_very_many_values() -> None:
     """A change is compared with the path's latest value, however many came since."""
     recorders = [AtOnce(), Waiting()]
     for recorder in recorders:
@@ -147,7 +147,7 @@ def test_a_change_is_seen_against_the_latest_value_among_very_many() -> None:
     assert one.fingerprint() == other.fingerprint()
 
 
-def test_what_waits_is_let_go_when_very_much_of_it_waits_or_is_read() -> None:
+def test_pending_messages_are_released_when_there_are_too_many_or_they_are_read() -> None:
     recorder = Waiting()
     messages = [fetch(number) for number in range(5500)]
     alone = [sys.getrefcount(message) for message in messages]
@@ -163,7 +163,7 @@ def test_what_waits_is_let_go_when_very_much_of_it_waits_or_is_read() -> None:
 
 
 @pytest.mark.parametrize("keep", [None, 1500])
-def test_a_recorder_that_writes_or_keeps_the_last_events_lets_nothing_wait(
+def test_a_recorder_that_writes_or_keeps_the_last_events_has_no_pending_rows(
     keep: int | None, tmp_path: Path
 ) -> None:
     """A recorder that writes or keeps the last events has no pending rows. Otherwise a program that
@@ -184,7 +184,7 @@ def _held(messages: Sequence[object], alone: Sequence[int]) -> int:
     return sum(count > before for count, before in zip(now, alone, strict=True))
 
 
-def test_what_cannot_be_packed_is_an_error_of_whoever_reads() -> None:
+def test_a_value_that_cannot_be_packed_is_an_error_of_the_reader() -> None:
     recorder = record_fetches(Recorder(), 500)
     recorder.event(1, "note", "a", None, {"x": 1 << 70}, None, None)
     record_fetches(recorder, 600)

@@ -150,7 +150,7 @@ def crash_of(folder: Path) -> int:
         return next(event.seq for event in trace.events() if event.kind == "crash")
 
 
-def test_it_opens_at_the_first_fault(open_page: Open, folder: Path, tmp_path: Path) -> None:
+def test_the_page_opens_at_the_first_fault(open_page: Open, folder: Path, tmp_path: Path) -> None:
     """The page opens at the crash, names it and shows the partition without leader."""
     page = open_page()
     assert shown(page) == crash_of(folder)
@@ -252,7 +252,7 @@ def test_a_worker_looks_through_the_trace(open_page: Open) -> None:
     assert page.locator(".row:not([hidden])").count() == 1
 
 
-def test_find_goes_to_the_next_match(open_page: Open, folder: Path) -> None:
+def test_find_selects_the_next_match(open_page: Open, folder: Path) -> None:
     """Enter finds the next match and ``N`` the previous."""
     with TraceReader(folder / "1.fktrace") as trace:
         found = [event.seq for event in trace.events() if event.type == "WatchEvent"]
@@ -322,7 +322,7 @@ def test_state_is_that_of_the_trace(open_page: Open, folder: Path) -> None:
             assert {path: at for path, at in got.items() if path in wanted} == wanted
 
 
-def test_an_address_counts_although_the_page_writes_its_own_over_it(open_page: Open) -> None:
+def test_a_changed_address_is_followed_although_the_page_overwrites_it(open_page: Open) -> None:
     """A changed address is followed even if the page then writes its previous one."""
     page = open_page()
     page.evaluate("location.hash = 's=40'; history.replaceState(null, '', '#s=7')")
@@ -342,7 +342,7 @@ def test_time_and_order(open_page: Open, tmp_path: Path) -> None:
     picture(page, "time", tmp_path)
 
 
-def test_the_minimap_goes_anywhere(open_page: Open) -> None:
+def test_a_click_on_the_minimap_selects_a_position(open_page: Open) -> None:
     """A click near the end of the minimap shows an event near the end of the run."""
     page = open_page()
     box = page.locator("#minimap").bounding_box()
@@ -367,7 +367,7 @@ def test_two_runs_are_compared(open_page: Open, folder: Path, tmp_path: Path) ->
     until(page, "count => document.getElementById('position').innerText.includes(count)", count)
 
 
-def test_it_fits_a_phone(open_page: Open, tmp_path: Path) -> None:
+def test_the_page_fits_a_phone(open_page: Open, tmp_path: Path) -> None:
     """On a phone nothing is wider than the screen, and partitions are shown in full."""
     page = open_page()
     page.set_viewport_size({"width": 390, "height": 800})

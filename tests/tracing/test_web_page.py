@@ -88,7 +88,7 @@ def test_the_modules_become_one_script() -> None:
     assert sorted(names) == sorted(set(names))
 
 
-def test_marks_are_what_a_reader_looks_for(file: Path) -> None:
+def test_the_marks_are_faults_crashes_and_restarts(file: Path) -> None:
     """Marks are the faults, crashes and restarts in order, with their texts."""
     with TraceReader(file) as trace:
         marks = overview(trace)["marks"]

@@ -39,7 +39,7 @@ def test_the_causes_name_the_fault_or_the_rule(question: Question) -> None:
 
 
 @pytest.mark.parametrize("question", QUESTIONS, ids=lambda question: question.text)
-def test_every_line_happened_before_the_one_above_it(question: Question) -> None:
+def test_each_line_of_an_answer_happened_before_the_line_above(question: Question) -> None:
     """Each answer goes back in time to a fault, a step, a client's operation or the start."""
     chain = answer_to(question)
     for later, earlier in pairwise(chain):
@@ -48,7 +48,7 @@ def test_every_line_happened_before_the_one_above_it(question: Question) -> None
     assert chain[-1].kind in ROOT_KINDS
 
 
-def test_all_twenty_are_asked_and_every_run_is_asked_about() -> None:
+def test_twenty_different_questions_cover_all_runs() -> None:
     """Every question is unique, covers a run, and cites a rule on an existing page."""
     assert len({question.text for question in QUESTIONS}) == len(QUESTIONS) >= 20
     assert {question.run for question in QUESTIONS} == {*RUNS, OPEN_TRANSACTION}
@@ -59,7 +59,7 @@ def test_all_twenty_are_asked_and_every_run_is_asked_about() -> None:
         assert not part or part in [re.sub(r"\W+", "-", title.lower()) for title in titles]
 
 
-def test_a_client_that_did_not_wait_is_not_told_of_an_old_election() -> None:
+def test_an_old_election_does_not_explain_an_acknowledgement_before_it() -> None:
     """A record acknowledged before any fault is not explained by an earlier election."""
     trace = trace_of("leader_crash_acks_all")
     chain = trace.why("kind == client_ok and why == 'offset 0'")

@@ -60,7 +60,7 @@ def memory(loop: Loop) -> RequestMemory:
     return RequestMemory(cast(asyncio.AbstractEventLoop, loop), 100)
 
 
-def test_who_waits_for_a_second_without_any_progress_is_refused(
+def test_a_connection_that_waits_a_second_without_progress_is_refused(
     loop: Loop, memory: RequestMemory
 ) -> None:
     one, other = Connection(memory), Connection(memory)
@@ -74,7 +74,9 @@ def test_who_waits_for_a_second_without_any_progress_is_refused(
     assert memory.total == 0
 
 
-def test_progress_of_any_gives_all_another_second(loop: Loop, memory: RequestMemory) -> None:
+def test_progress_of_any_connection_allows_all_another_second(
+    loop: Loop, memory: RequestMemory
+) -> None:
     """If requests of any connection were processed, the memory is full but not stuck."""
     one, other = Connection(memory), Connection(memory)
     memory.note(one, 110)
@@ -87,7 +89,9 @@ def test_progress_of_any_gives_all_another_second(loop: Loop, memory: RequestMem
     assert one.reason is not None
 
 
-def test_who_came_a_moment_ago_keeps_its_place(loop: Loop, memory: RequestMemory) -> None:
+def test_a_connection_that_has_just_started_waiting_is_kept(
+    loop: Loop, memory: RequestMemory
+) -> None:
     one, late = Connection(memory), Connection(memory)
     memory.note(one, 110)
     loop.advance(STALL_S * 0.5)
@@ -99,7 +103,7 @@ def test_who_came_a_moment_ago_keeps_its_place(loop: Loop, memory: RequestMemory
     assert late.reason is not None
 
 
-def test_a_memory_that_is_not_full_any_more_refuses_nobody(
+def test_memory_that_is_no_longer_full_refuses_no_connection(
     loop: Loop, memory: RequestMemory
 ) -> None:
     one = Connection(memory)
@@ -111,7 +115,7 @@ def test_a_memory_that_is_not_full_any_more_refuses_nobody(
     assert not loop.calls
 
 
-def test_the_next_oldest_reads_on_when_the_oldest_goes(memory: RequestMemory) -> None:
+def test_the_next_oldest_connection_reads_when_the_oldest_closes(memory: RequestMemory) -> None:
     connections = [Connection(memory) for _ in range(3)]
     for connection in connections:
         memory.note(connection, 110)

@@ -319,7 +319,7 @@ def test_each_kind_of_operation_is_taken_back(zk: Driver, operation: Any) -> Non
     assert zk.tree.snapshot() == before._replace(last_zxid=before.last_zxid + 1)
 
 
-def test_a_node_of_another_session_stays_where_a_failed_multi_named_it(zk: Driver) -> None:
+def test_a_node_of_another_session_survives_a_failed_multi_that_named_it(zk: Driver) -> None:
     """An undone node has no owner, so the end of that session does not delete the path."""
     zk(MultiRequest((CreateRequest("/e", ephemeral=True), CheckRequest("/", 99))))
     zk(CreateRequest("/e", ephemeral=True), OTHER)
@@ -374,7 +374,7 @@ def test_conditional_update_of_a_missing_node_or_wrong_version_is_refused(zk: Dr
 # --- snapshots
 
 
-def test_a_tree_restored_from_its_snapshot_goes_on_as_the_original(zk: Driver) -> None:
+def test_a_tree_restored_from_its_snapshot_behaves_as_the_original(zk: Driver) -> None:
     """A restored tree has equal counters, owners and closing order, so that servers stay equal."""
     zk(CreateRequest("/a"))
     zk(MultiRequest((CreateRequest("/a/z", ephemeral=True), CreateRequest("/a/b", ephemeral=True))))
@@ -409,7 +409,7 @@ def test_responses_are_values_that_can_be_changed_into_others(zk: Driver) -> Non
     assert response.is_ok
 
 
-def test_what_is_no_path_finds_nothing(zk: Driver) -> None:
+def test_an_invalid_path_finds_no_node(zk: Driver) -> None:
     """Nodes are found by complete absolute paths only."""
     zk(CreateRequest("/a"))
     zk(CreateRequest("/a/b"))

@@ -20,7 +20,7 @@ def spec(
     return MemberSpec(names, names, target or {}, instance)
 
 
-def test_range_gives_neighbours_and_the_same_numbers_of_every_topic() -> None:
+def test_range_assigns_the_same_consecutive_partitions_of_equal_topics() -> None:
     """KIP-848's example: topics of equal size are assigned alike."""
     found = range_assignor({"m0": spec("t1", "t2"), "m1": spec("t1", "t2")}, {"t1": 3, "t2": 3})
     assert found == {"m0": {"t1": (0, 1), "t2": (0, 1)}, "m1": {"t1": (2,), "t2": (2,)}}
@@ -37,7 +37,7 @@ def test_range_puts_static_members_first() -> None:
     }
 
 
-def test_range_gives_a_topic_to_those_that_read_it() -> None:
+def test_range_assigns_a_topic_to_its_subscribers_only() -> None:
     members = {"a": spec("t", "u"), "b": spec("u")}
     assert range_assignor(members, {"t": 2, "u": 3}) == {
         "a": {"t": (0, 1), "u": (0, 1)},
@@ -45,7 +45,7 @@ def test_range_gives_a_topic_to_those_that_read_it() -> None:
     }
 
 
-def test_uniform_keeps_what_balance_allows() -> None:
+def test_uniform_keeps_partitions_as_far_as_balance_allows() -> None:
     """A joining member gets the partitions that the other members have above the balance."""
     members = {"a": spec("t", target={"t": (0, 1, 2)}), "b": spec("t")}
     assert uniform_assignor(members, {"t": 3}) == {"a": {"t": (0, 1)}, "b": {"t": (2,)}}
@@ -67,7 +67,7 @@ COUNTS = st.fixed_dictionaries({topic: st.integers(1, 7) for topic in "tuv"})
 
 
 @given(SUBSCRIPTIONS, SUBSCRIPTIONS, COUNTS, st.sampled_from(sorted(ASSIGNORS)))
-def test_every_partition_has_one_owner_who_reads_it(
+def test_every_partition_has_one_owner_that_subscribes_to_it(
     before: dict[str, set[str]], after: dict[str, set[str]], counts: dict[str, int], name: str
 ) -> None:
     """Whatever members owned before, each partition goes to one reader, evenly among equal

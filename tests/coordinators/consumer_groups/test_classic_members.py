@@ -46,7 +46,7 @@ def known(rig: ConsumerGroupRig) -> list[str]:
     return [name for name, member_id in rig.ids.items() if member_id in ids]
 
 
-def test_who_joins_and_syncs_in_time_stays(rig: ConsumerGroupRig) -> None:
+def test_a_classic_member_that_rejoins_and_syncs_in_time_stays(rig: ConsumerGroupRig) -> None:
     """A member that rejoins and syncs in time cancels its join and sync timeouts
     (``cancelConsumerGroupJoinTimeout``, ``cancelConsumerGroupSyncTimeout``)."""
     assert rig.heartbeat("c", 1) is REBALANCE
@@ -60,7 +60,7 @@ def test_who_joins_and_syncs_in_time_stays(rig: ConsumerGroupRig) -> None:
         assert known(rig) == ["c"]
 
 
-def test_who_joins_and_never_syncs_is_removed(rig: ConsumerGroupRig) -> None:
+def test_a_classic_member_that_joins_and_never_syncs_is_removed(rig: ConsumerGroupRig) -> None:
     """A member that joins but never syncs is removed after its rebalance timeout, despite its
     heartbeats (``scheduleConsumerGroupSyncTimeout``)."""
     joined = rig.join("c", protocols=subscription(0, 1))
@@ -83,7 +83,9 @@ def test_a_member_has_its_own_session(rig: ConsumerGroupRig) -> None:
     assert known(rig) == []
 
 
-def test_a_member_is_told_when_others_gave_up_what_it_waits_for(rig: ConsumerGroupRig) -> None:
+def test_a_classic_member_must_rejoin_when_its_awaited_partitions_are_free(
+    rig: ConsumerGroupRig,
+) -> None:
     """A heartbeat answers REBALANCE_IN_PROGRESS when awaited partitions are free, even in the
     newest epoch (``classicGroupHeartbeat``)."""
     assert rejoin(rig, "d", 2, 3) == assignment(2)
@@ -135,7 +137,7 @@ def test_a_group_stays_while_one_member_speaks_the_consumer_protocol() -> None:
 # -- what is not of classic members alone -------------------------------------------------------
 
 
-def test_who_was_to_give_up_is_awaited_by_the_next_coordinator_too() -> None:
+def test_the_next_coordinator_also_waits_for_pending_revocations() -> None:
     """The next coordinator also waits the rebalance timeout for a member that has partitions to
     revoke (``GroupMetadataManager.onLoaded``)."""
     rig = ConsumerGroupRig()
@@ -168,7 +170,7 @@ def test_uneven_members_differ_by_one_partition_at_most() -> None:
     assert {m: sum(map(len, topics.values())) for m, topics in found.items()} == {"m1": 2, "m2": 2}
 
 
-def test_uneven_members_keep_what_they_have_and_read() -> None:
+def test_uneven_members_keep_owned_partitions_that_they_still_read() -> None:
     """An even assignment does not move; partitions that a member no longer reads are reassigned."""
     members = {
         "m1": MemberSpec(("A", "B"), ("A", "B"), {"A": (1,), "B": (0,)}),

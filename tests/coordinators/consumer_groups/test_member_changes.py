@@ -27,7 +27,7 @@ def written(rig: ConsumerGroupRig) -> int:
 # -- epochs -------------------------------------------------------------------------------------
 
 
-def test_only_the_last_of_the_former_epochs_is_taken(rig: ConsumerGroupRig) -> None:
+def test_of_former_epochs_only_the_last_is_accepted(rig: ConsumerGroupRig) -> None:
     """A member two epochs behind is fenced, even if it owns no more than it may
     (``ConsumerGroup``'s ``throwIfConsumerGroupMemberEpochIsInvalid``)."""
     a = rig.member("a").join()
@@ -74,7 +74,7 @@ def test_a_rack_alone_is_stored_and_raises_no_epoch(rig: ConsumerGroupRig) -> No
     assert a.beat().error is NONE
 
 
-def test_an_assignor_counts_from_the_heartbeat_that_names_it(rig: ConsumerGroupRig) -> None:
+def test_a_newly_named_assignor_counts_in_the_same_heartbeat(rig: ConsumerGroupRig) -> None:
     """A newly named assignor counts in the assignment that the same heartbeat causes
     (``consumerGroupHeartbeat`` passes the updated member to ``computePreferredServerAssignor``)."""
     both = ("orders", "audit")
@@ -94,7 +94,7 @@ def test_a_target_that_stays_is_not_written_again(rig: ConsumerGroupRig) -> None
     assert written(rig) - before == 4
 
 
-def test_topics_of_one_that_left_are_none_of_the_groups(rig: ConsumerGroupRig) -> None:
+def test_the_group_drops_the_topics_of_a_departed_member(rig: ConsumerGroupRig) -> None:
     """The departure of a member drops its topics at once, so that the next metadata refresh finds
     nothing new."""
     a = rig.member("a").join()
@@ -108,7 +108,7 @@ def test_topics_of_one_that_left_are_none_of_the_groups(rig: ConsumerGroupRig) -
 # -- static members -----------------------------------------------------------------------------
 
 
-def test_a_static_member_that_is_back_has_its_target(rig: ConsumerGroupRig) -> None:
+def test_a_returning_static_member_gets_its_target_assignment(rig: ConsumerGroupRig) -> None:
     """A returning static member has its former target under its new id, and the next assignment
     starts from that."""
     a = rig.member("a", group_instance_id="i-a").join()
@@ -118,7 +118,9 @@ def test_a_static_member_that_is_back_has_its_target(rig: ConsumerGroupRig) -> N
     assert [part.partitions for part in back.target_assignment] == [(0, 1, 2, 3)]
 
 
-def test_what_a_static_member_was_to_give_up_is_free_when_it_goes(rig: ConsumerGroupRig) -> None:
+def test_pending_revocations_of_a_static_member_are_free_when_it_leaves(
+    rig: ConsumerGroupRig,
+) -> None:
     """Partitions that a static member had to revoke are free as soon as it leaves temporarily
     (``consumerGroupStaticMemberGroupLeave``)."""
     a = rig.member("a", group_instance_id="i-a").join()

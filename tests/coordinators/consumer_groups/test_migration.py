@@ -115,7 +115,7 @@ def test_a_classic_member_joins_such_a_group() -> None:
     assert a.beat().error is NONE
 
 
-def test_a_classic_member_needs_a_protocol_that_all_of_them_know() -> None:
+def test_a_classic_member_needs_a_protocol_that_all_classic_members_support() -> None:
     """A classic member needs a protocol that all classic members support, not just some
     (``ConsumerGroup.supportsClassicProtocols``)."""
     rig = classic_pair("upgrade")
@@ -127,7 +127,7 @@ def test_a_classic_member_needs_a_protocol_that_all_of_them_know() -> None:
     assert error_of(other) is ErrorCode.INCONSISTENT_GROUP_PROTOCOL
 
 
-def test_classic_members_are_checked_as_ever() -> None:
+def test_classic_members_are_still_checked_after_an_upgrade() -> None:
     rig = classic_pair("upgrade")
     a = rig.member("a").join()
     unknown = ErrorCode.UNKNOWN_MEMBER_ID

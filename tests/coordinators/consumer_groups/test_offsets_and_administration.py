@@ -73,7 +73,7 @@ def test_a_commit_in_a_transaction_has_its_own_error(rig: ConsumerGroupRig) -> N
     assert rig.offset() == 9
 
 
-def test_a_group_is_described_with_what_members_shall_have(rig: ConsumerGroupRig) -> None:
+def test_a_group_is_described_with_current_and_target_assignments(rig: ConsumerGroupRig) -> None:
     a = rig.member("a", server_assignor="range").join()
     rig.member("b").join()
     a.beat()
@@ -91,7 +91,9 @@ def test_a_group_is_described_with_what_members_shall_have(rig: ConsumerGroupRig
     assert [(t.topic, t.partitions) for t in second.target_assignment] == [("orders", (2, 3))]
 
 
-def test_descriptions_of_the_other_protocol_do_not_find_it(rig: ConsumerGroupRig) -> None:
+def test_describe_requests_of_the_other_protocol_do_not_find_the_group(
+    rig: ConsumerGroupRig,
+) -> None:
     """DescribeGroups does not find consumer groups; ConsumerGroupDescribe does not find classic
     groups."""
     rig.member("a").join()
@@ -118,7 +120,7 @@ def test_groups_are_listed_by_state_and_type(rig: ConsumerGroupRig) -> None:
     assert listed(types=("classic",)) == (classic,)
 
 
-def test_a_group_is_deleted_when_it_has_no_members(rig: ConsumerGroupRig) -> None:
+def test_a_group_without_members_can_be_deleted(rig: ConsumerGroupRig) -> None:
     """A group without members is deleted with its offsets, and another coordinator does not find
     it."""
     a = rig.member("a").join()

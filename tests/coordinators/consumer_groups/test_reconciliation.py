@@ -24,7 +24,7 @@ def test_the_first_member_gets_all_at_once(rig: ConsumerGroupRig) -> None:
     assert rig.described().state == "Stable"
 
 
-def test_a_member_gives_up_before_another_gets(rig: ConsumerGroupRig) -> None:
+def test_a_partition_is_revoked_before_it_is_assigned_again(rig: ConsumerGroupRig) -> None:
     """A new member gets no partitions until their former owner confirms their revocation."""
     a = rig.member("a").join()
     b = rig.member("b").join()
@@ -46,7 +46,7 @@ def test_a_member_gives_up_before_another_gets(rig: ConsumerGroupRig) -> None:
     assert rig.described().state == "Stable"
 
 
-def test_a_heartbeat_without_news_has_no_assignment(rig: ConsumerGroupRig) -> None:
+def test_a_heartbeat_without_changes_returns_no_assignment(rig: ConsumerGroupRig) -> None:
     """Only a full request, or a changed assignment, is answered with an assignment."""
     a = rig.member("a").join()
     assert a.send(1).answer is not None
@@ -83,7 +83,7 @@ def test_a_member_that_falls_silent_is_fenced(rig: ConsumerGroupRig) -> None:
     assert b.beat().error is ErrorCode.UNKNOWN_MEMBER_ID
 
 
-def test_a_member_that_does_not_give_up_is_fenced(rig: ConsumerGroupRig) -> None:
+def test_a_member_that_does_not_revoke_in_time_is_fenced(rig: ConsumerGroupRig) -> None:
     """A member that does not revoke its partitions is fenced after its rebalance timeout, despite
     its heartbeats."""
     a = rig.member("a", rebalance_timeout_ms=3000).join()
@@ -182,7 +182,7 @@ def test_an_unknown_group_member_or_assignor_is_refused(rig: ConsumerGroupRig) -
     assert rig.member("b").leave().error is ErrorCode.UNKNOWN_MEMBER_ID
 
 
-def test_a_group_has_its_limit() -> None:
+def test_a_group_has_a_largest_size() -> None:
     rig = ConsumerGroupRig(group_consumer_max_size=1)
     a = rig.member("a").join()
     assert rig.member("b").join().error is ErrorCode.GROUP_MAX_SIZE_REACHED
@@ -206,7 +206,7 @@ def static_pair(rig: ConsumerGroupRig) -> tuple[Member, Member]:
     return a, b
 
 
-def test_a_static_member_that_comes_back_has_its_partitions(rig: ConsumerGroupRig) -> None:
+def test_a_returning_static_member_gets_its_partitions(rig: ConsumerGroupRig) -> None:
     """A static member that left with epoch -2 returns to its partitions without a new group
     epoch."""
     a, b = static_pair(rig)
@@ -241,7 +241,7 @@ def test_a_static_member_that_stays_away_loses_its_place(rig: ConsumerGroupRig) 
 # -- what is written ----------------------------------------------------------------------------
 
 
-def test_another_coordinator_finds_the_group_as_it_was(rig: ConsumerGroupRig) -> None:
+def test_another_coordinator_loads_the_unchanged_group(rig: ConsumerGroupRig) -> None:
     """Another coordinator loads epochs, assignments and pending revocations, even amid a
     rebalance."""
     a, b = rig.member("a").join(), rig.member("b").join()
@@ -259,7 +259,7 @@ def test_another_coordinator_finds_the_group_as_it_was(rig: ConsumerGroupRig) ->
     assert other.described().state == "Stable"
 
 
-def test_a_coordinator_ends_the_sessions_that_it_loads(rig: ConsumerGroupRig) -> None:
+def test_a_coordinator_expires_members_that_it_loaded(rig: ConsumerGroupRig) -> None:
     rig.member("a").join()
     other = ConsumerGroupRig(log=rig.log)
     other.host.advance(9_999)

@@ -86,7 +86,7 @@ def test_a_record_is_read_again(record: GroupRecord, key: str, value: str) -> No
     assert records.decode(bytes.fromhex(key), None) == record._replace(value=None)
 
 
-def test_what_is_no_such_record_is_passed_over_or_refused() -> None:
+def test_unknown_records_are_skipped_and_malformed_ones_refused() -> None:
     assert records.decode(b"\0\2\0\1g", None) is None
     assert records.decode(b"\0\x0b\0\1g", b"") is None
     for value in (b"\0\1\0\0\0\1\0", b"\0\0\0", b""):

@@ -46,7 +46,7 @@ def test_without_an_id_nothing_is_written(rig: TransactionRig) -> None:
         ({"timeout_ms": 900_000}, E.NONE),
     ],
 )
-def test_requests_for_an_id_that_make_no_sense(
+def test_invalid_requests_for_a_producer_id_are_refused(
     rig: TransactionRig, request_of: dict[str, Any], error: ErrorCode
 ) -> None:
     assert rig.init(**request_of).error is error
@@ -61,7 +61,7 @@ def test_requests_for_an_id_that_make_no_sense(
         (7, 1, (E.PRODUCER_FENCED, -1, -1)),
     ],
 )
-def test_a_producer_names_what_it_has(
+def test_a_producer_that_names_its_current_epoch_gets_the_next(
     rig: TransactionRig, producer_id: int, epoch: int, answer: tuple[ErrorCode, int, int]
 ) -> None:
     """KIP-360: a request that names the present epoch raises it; other epochs are fenced."""
@@ -93,7 +93,7 @@ def test_a_request_is_not_repeated_across_a_fence(rig: TransactionRig) -> None:
     assert rig.init(producer_id=100, epoch=0).error is E.PRODUCER_FENCED
 
 
-def test_epochs_that_are_used_up(rig: TransactionRig) -> None:
+def test_an_exhausted_epoch_is_followed_by_a_new_producer_id(rig: TransactionRig) -> None:
     """When epochs are exhausted a new producer id begins at 0; a repeated request may name the old
     id with its last epoch."""
     rig.init()
@@ -134,7 +134,7 @@ def test_an_open_transaction_is_aborted_first(rig: TransactionRig) -> None:
         ({"epoch": -1}, E.PRODUCER_FENCED),
     ],
 )
-def test_who_may_add_partitions(
+def test_only_the_current_producer_may_add_partitions(
     rig: TransactionRig, request_of: dict[str, Any], error: ErrorCode
 ) -> None:
     rig.init()
@@ -148,7 +148,7 @@ def test_partitions_that_are_there_are_not_written_again(rig: TransactionRig) ->
     assert list(rig.metadata.partitions) == [ORDERS, AUDIT]
 
 
-def test_a_change_that_is_being_written_holds_up_others(rig: TransactionRig) -> None:
+def test_a_pending_change_makes_other_requests_concurrent_transactions(rig: TransactionRig) -> None:
     """DP-134: until a change is replicated all other requests are CONCURRENT_TRANSACTIONS."""
     rig.init()
     rig.holds_appends = True
@@ -229,7 +229,7 @@ def test_an_end_is_answered_before_its_markers_are_written(
         ({"epoch": 1}, E.PRODUCER_FENCED),
     ],
 )
-def test_who_may_end_a_transaction(
+def test_only_the_current_producer_may_end_a_transaction(
     rig: TransactionRig, request_of: dict[str, Any], error: ErrorCode
 ) -> None:
     rig.open_transaction()
@@ -237,7 +237,7 @@ def test_who_may_end_a_transaction(
     assert rig.state == "Ongoing"
 
 
-def test_nothing_to_end(rig: TransactionRig) -> None:
+def test_ending_an_empty_transaction_is_an_invalid_state(rig: TransactionRig) -> None:
     rig.init()
     assert rig.end() is E.INVALID_TXN_STATE
 
@@ -324,7 +324,7 @@ def test_a_transaction_is_not_aborted_for_time_that_the_process_missed(rig: Tran
     assert rig.state == "Ongoing"
 
 
-def test_a_transaction_that_another_coordinator_reads_goes_on_counting(rig: TransactionRig) -> None:
+def test_a_loaded_transaction_counts_its_timeout_from_its_start(rig: TransactionRig) -> None:
     """The start of a transaction is a date in the log; only a coordinator that knew a later stall
     leaves it out of the count."""
     rig.clock.missed_ms += 10 * TIMEOUT_MS
@@ -376,7 +376,7 @@ def test_a_fence_that_cannot_be_written_raises_the_epoch_once(
     assert rig.state == "PrepareAbort"
 
 
-def test_ids_that_nobody_uses_are_forgotten() -> None:
+def test_unused_transactional_ids_expire() -> None:
     """An unused id is removed after a week, by tombstones in batches of limited size; one with an
     open transaction stays."""
     rig = TransactionRig()
@@ -396,7 +396,7 @@ def test_ids_that_nobody_uses_are_forgotten() -> None:
     assert rig.coordinator.describe(names[0]).error is E.TRANSACTIONAL_ID_NOT_FOUND
 
 
-def test_an_id_is_forgotten_exactly_when_its_time_is_up(rig: TransactionRig) -> None:
+def test_an_id_expires_exactly_at_its_expiration_time(rig: TransactionRig) -> None:
     """An id expires exactly at its time, unless a change is pending
     (``TransactionStateManager.shouldExpire``)."""
     rig.init()
@@ -474,7 +474,9 @@ def test_lists(
     assert answer.unknown_states == unknown
 
 
-def test_a_list_does_not_look_at_each_filter_for_each_transaction(rig: TransactionRig) -> None:
+def test_listing_transactions_does_not_compare_each_filter_with_each_transaction(
+    rig: TransactionRig,
+) -> None:
     """A list takes time linear in the numbers of filters and of transactions."""
     compared = 0
 
@@ -493,7 +495,7 @@ def test_a_list_does_not_look_at_each_filter_for_each_transaction(rig: Transacti
     assert (answer.transactions, compared) == ((), 0)
 
 
-def test_changes_of_state_are_told(rig: TransactionRig) -> None:
+def test_a_listener_gets_each_new_state_of_a_transaction(rig: TransactionRig) -> None:
     """The listener gets each state of a transaction once the state is in force."""
     told: list[tuple[str, Any, Any]] = []
     rig.host.state_listener = lambda *change: told.append(change)

@@ -31,7 +31,7 @@ def test_requests_while_loading_and_elsewhere(rig: TransactionRig) -> None:
     assert rig.sent()[0][1].markers[0].coordinator_epoch == 7
 
 
-def test_what_was_decided_is_finished_by_the_next_coordinator(rig: TransactionRig) -> None:
+def test_the_next_coordinator_completes_a_decided_transaction(rig: TransactionRig) -> None:
     """If a coordinator dies between its decision and the markers, the next one sends the
     markers."""
     rig.open_transaction()
@@ -67,7 +67,7 @@ def test_a_leadership_lost_before_loading_loads_nothing(rig: TransactionRig) -> 
     assert rig.init().error is E.NOT_COORDINATOR
 
 
-def test_a_broker_that_was_just_started_waits_until_it_knows_who_leads_what(
+def test_a_started_broker_loads_transactions_once_it_knows_all_leaders(
     rig: TransactionRig,
 ) -> None:
     """A started broker loads once it knows all leaders, as a partition without one would seem
@@ -90,7 +90,7 @@ def test_a_deleted_partition_is_coordinated_no_more(rig: TransactionRig) -> None
     assert rig.init().error is E.NOT_COORDINATOR
 
 
-def test_what_is_read_is_the_last_record_of_each_id() -> None:
+def test_loading_keeps_the_last_record_of_each_id() -> None:
     """Loading keeps the last record of each id: tombstones remove ids, later key versions are
     skipped, and a broken record ends it."""
     rig = TransactionRig()

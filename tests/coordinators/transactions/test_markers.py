@@ -64,7 +64,7 @@ def test_transactions_share_requests_and_one_is_under_way(rig: TransactionRig) -
         E.KAFKA_STORAGE_ERROR,
     ],
 )
-def test_a_partition_that_failed_is_asked_for_again_at_its_leader_of_then(
+def test_the_marker_of_a_failed_partition_is_sent_to_its_current_leader(
     rig: TransactionRig, error: ErrorCode
 ) -> None:
     """A failed partition is sent to its current leader; partitions that have their marker are not
@@ -92,7 +92,7 @@ def test_a_partition_that_knows_no_transactions_needs_no_marker(
 
 
 @pytest.mark.parametrize("error", [E.INVALID_PRODUCER_EPOCH, E.TRANSACTION_COORDINATOR_FENCED])
-def test_a_transaction_that_is_somebody_elses_is_left_alone(
+def test_a_transaction_of_another_coordinator_is_left_alone(
     rig: TransactionRig, error: ErrorCode
 ) -> None:
     decide(rig, ORDERS, AUDIT)
@@ -136,7 +136,7 @@ def test_requests_that_wait_behind_a_broken_connection_find_the_new_leader(
     assert where(rig) == again, "the broker that was lost is asked for nothing more"
 
 
-def test_a_partition_that_an_answer_leaves_out_is_asked_for_again(rig: TransactionRig) -> None:
+def test_a_partition_missing_in_the_answer_is_sent_again(rig: TransactionRig) -> None:
     """A partition missing in the answer is sent again, as it may lack its marker."""
     decide(rig)
     rig.sent()
@@ -147,7 +147,9 @@ def test_a_partition_that_an_answer_leaves_out_is_asked_for_again(rig: Transacti
     assert where(rig) == [(1, [ORDERS])]
 
 
-def test_what_waits_for_a_leader_goes_with_the_coordinator(rig: TransactionRig) -> None:
+def test_markers_that_wait_for_a_leader_are_dropped_when_the_coordinator_resigns(
+    rig: TransactionRig,
+) -> None:
     """Markers that wait for a leader are dropped when the coordinator resigns; the next one sends
     them."""
     rig.alive = [2]
@@ -185,7 +187,7 @@ def test_a_deleted_partition_needs_no_marker(rig: TransactionRig) -> None:
     assert rig.state == "CompleteCommit"
 
 
-def test_all_partitions_deleted(rig: TransactionRig) -> None:
+def test_a_transaction_whose_partitions_are_all_deleted_completes(rig: TransactionRig) -> None:
     """If all partitions are deleted, no marker is sent and the transaction is closed."""
     rig.init()
     rig.add(ORDERS)
@@ -237,7 +239,7 @@ def _of_the_log(leaders: dict[TopicPartition, int]) -> dict[TopicPartition, int]
     return {name: leader for name, leader in leaders.items() if name.topic.startswith("__")}
 
 
-def test_what_cannot_be_closed_is_written_again(rig: TransactionRig) -> None:
+def test_a_completion_that_cannot_be_written_is_retried(rig: TransactionRig) -> None:
     """The closing record is written again at once, and then, as in Kafka's sender, when it is woken
     or 30 seconds have passed."""
     decide(rig)
@@ -267,7 +269,7 @@ def test_a_coordinator_that_resigned_sends_and_closes_nothing(rig: TransactionRi
     assert rig.failures == []
 
 
-def test_a_coordinator_that_resigned_asks_for_nothing_again(rig: TransactionRig) -> None:
+def test_a_coordinator_that_resigned_retries_no_markers(rig: TransactionRig) -> None:
     """A coordinator that has resigned sends no marker again, whatever the late answer is."""
     decide(rig)
     rig.sent()

@@ -132,7 +132,7 @@ def test_two_states_are_never_reached(state: S) -> None:
         (4, -1, 3, None),
     ],
 )
-def test_epochs_that_a_producer_may_have(
+def test_valid_epochs_of_a_producer(
     present: int, last: int, expected: int | None, outcome: tuple[int, int] | None
 ) -> None:
     """KIP-360: the present epoch is raised, the one before is repeated, any other is fenced."""
@@ -171,7 +171,7 @@ def test_a_new_producer_id_begins_with_epoch_zero() -> None:
         metadata(S.ONGOING, 32766).prepare_producer_id_rotation(9, 1000, 200, keep_last_epoch=False)
 
 
-def test_who_does_not_name_its_epoch_begins_anew_without_one_before() -> None:
+def test_a_producer_that_names_no_epoch_keeps_no_former_epoch() -> None:
     """Only a producer that named its epoch may repeat the request with it after a lost answer
     (KIP-360); for others no former epoch is kept."""
     subject = metadata(S.COMPLETE_COMMIT, 32766)
@@ -210,13 +210,13 @@ def test_only_a_decided_transaction_waits_for_markers(state: S) -> None:
         (S.COMPLETE_ABORT, 48, 0),
     ],
 )
-def test_answers_to_an_end_where_nothing_is_open(state: S, commit: int, abort: int) -> None:
+def test_ending_a_transaction_that_is_not_open(state: S, commit: int, abort: int) -> None:
     """DP-134: if no transaction is open, the same end succeeds again, and another end is
     INVALID_TXN_STATE."""
     assert (end_txn_error(state, True), end_txn_error(state, False)) == (commit, abort)
 
 
-def test_states_have_the_names_that_kafka_tells() -> None:
+def test_states_have_the_names_of_kafka() -> None:
     assert list(STATE_BY_TITLE) == [
         "Empty",
         "Ongoing",

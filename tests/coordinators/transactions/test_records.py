@@ -42,7 +42,7 @@ def test_an_empty_transaction_has_no_partitions() -> None:
     assert (read.state, tuple(read.partitions), read.start_ms) == (TransactionState.EMPTY, (), -1)
 
 
-def test_what_is_written_is_read() -> None:
+def test_a_written_record_is_read_back() -> None:
     """A record lacks the former producer id and epoch, so that a new coordinator does not know
     them."""
     read = decode_value("id", encode_value(ONGOING))

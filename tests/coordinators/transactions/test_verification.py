@@ -87,7 +87,7 @@ def test_verified_partitions_have_no_error() -> None:
         (E.NOT_COORDINATOR, E.NOT_COORDINATOR, E.NOT_COORDINATOR),
     ],
 )
-def test_errors_by_what_the_client_knows(
+def test_errors_depend_on_what_the_client_supports(
     answered: ErrorCode, modern: ErrorCode, old: ErrorCode
 ) -> None:
     for knows, expected in ((True, modern), (False, old)):
@@ -148,7 +148,7 @@ def test_one_request_to_a_coordinator_at_a_time() -> None:
         (-1, [("id -1", {ORDERS: E.INVALID_PRODUCER_EPOCH})]),
     ],
 )
-def test_the_same_id_again_before_it_was_asked_for(
+def test_a_repeated_verification_replaces_the_queued_one(
     second: int, told: list[tuple[str, dict[TopicPartition, ErrorCode]]]
 ) -> None:
     """A repeated request replaces the queued one, a newer epoch fences it, and an older epoch is

@@ -25,7 +25,7 @@ def history(text: str) -> History:
     return [parse_step(line) for line in text.strip().splitlines()]
 
 
-def test_a_seed_gives_one_history() -> None:
+def test_the_same_seed_gives_the_same_history() -> None:
     """A seed gives the same forty steps each time, and another seed gives others."""
     assert generator.history(7) == generator.history(7)
     assert len(generator.history(7)) == generator.STEPS
@@ -39,13 +39,13 @@ def test_generated_steps_are_possible(seed: int) -> None:
     assert possible(made) == made
 
 
-def test_all_verbs_come() -> None:
+def test_random_histories_use_all_verbs() -> None:
     """Forty histories contain every verb."""
     seen = {step.verb for seed in range(40) for step in generator.history(seed)}
     assert seen == {*generator.CHOICES, "coordinator", "transaction_log"}
 
 
-def test_a_history_is_read_as_it_was_written() -> None:
+def test_a_history_survives_writing_and_reading() -> None:
     made = generator.history(3)
     assert read(written("What it is.", made)) == ("What it is.", made)
 
@@ -68,7 +68,7 @@ def test_steps_that_became_impossible_are_left_out() -> None:
     )
 
 
-def test_a_difference_is_made_as_short_as_it_can_be() -> None:
+def test_shrinking_keeps_only_steps_that_show_the_difference() -> None:
     """The remaining steps show the difference, and each of them is needed."""
 
     def differs(tried: History) -> bool:
@@ -121,7 +121,7 @@ def test_a_planted_fault_is_found_and_made_short(monkeypatch: pytest.MonkeyPatch
     assert shrink(made, differs, possible) == history("create a 1,2\nkill 2\nstart 2")
 
 
-def test_kept_histories_say_what_they_show() -> None:
+def test_kept_histories_have_a_describing_sentence() -> None:
     """Each kept history has a sentence, and verbs that the generator uses."""
     found = list(keeping.scenarios())
     assert len(found) >= 14
@@ -135,7 +135,7 @@ def test_kept_histories_say_what_they_show() -> None:
         }, path.name
 
 
-def test_the_heir_of_a_controller_is_the_one_that_is_not_held() -> None:
+def test_the_next_controller_is_the_lowest_broker_that_is_not_frozen() -> None:
     """The next controller is the lowest broker that runs, as the others are frozen."""
     side = SimulatedSide("3.9", judging.SHAPE)
     try:

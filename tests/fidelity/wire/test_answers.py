@@ -38,7 +38,9 @@ def test_raw_requests_are_answered_as_kafka_answered_them(kafka_version: str, ap
         pytest.param("0.10", 640, 625, marks=pytest.mark.xdist_group("answers-0.10")),
     ],
 )
-def test_so_many_answers_are_equal(kafka_version: str, asked: int, least_equal: int) -> None:
+def test_the_listed_differences_cover_no_more_answers_than_before(
+    kafka_version: str, asked: int, least_equal: int
+) -> None:
     """The listed differences cover no more answers than before."""
     count = differing = 0
     for key in corpus.asked_apis(kafka_version):

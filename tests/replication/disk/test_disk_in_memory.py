@@ -210,7 +210,7 @@ def test_failed_directory_takes_its_logs_along(tools: type[Tools]) -> None:
     assert disk.open_log(TopicPartition("t", 9), tools.config()).directory == "two"
 
 
-def test_repaired_directory_is_as_it_was(tools: type[Tools]) -> None:
+def test_a_repaired_directory_has_its_logs_after_a_restart(tools: type[Tools]) -> None:
     """After a repair and a restart the logs are found again."""
     disk = MemoryDisk()
     tools.fill(disk.open_log(tools.name, tools.config()), 2)

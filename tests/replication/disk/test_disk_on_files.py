@@ -275,7 +275,7 @@ def test_torn_write_is_found_and_cut_off(tmp_path: Path, tools: type[Tools]) -> 
 
 
 @pytest.mark.parametrize("is_torn", [False, True])
-def test_what_was_on_the_disk_survives_the_next_power_failure(
+def test_flushed_data_survives_a_second_power_failure(
     tmp_path: Path, tools: type[Tools], is_torn: bool
 ) -> None:
     """Flushed data survives a second power failure, though no checkpoint recorded it before the
@@ -363,7 +363,7 @@ def test_interrupted_compaction_is_finished_or_undone(tmp_path: Path, tools: typ
     assert not second.exists()
 
 
-def test_files_of_others_are_left_alone(tmp_path: Path, tools: type[Tools]) -> None:
+def test_unknown_files_are_left_alone(tmp_path: Path, tools: type[Tools]) -> None:
     """Files with foreign names in a partition's directory are left alone, also by compaction."""
     disk, log = open_log(tmp_path, tools, segment_bytes=200)
     tools.fill(log, 6)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from fakekafka.tests.support.follower import Follower, batch_at, fetched
 
 
-def test_an_answer_is_ignored_where_the_log_was_cut_meanwhile() -> None:
+def test_an_answer_is_ignored_if_the_log_was_truncated_meanwhile() -> None:
     """DP-62: an answer is ignored if the log was truncated meanwhile, whatever the epoch."""
     follower = Follower(history=((5, 0),), end=2)
     request = follower.next()

@@ -264,7 +264,7 @@ def test_delayed_and_removed_partitions_are_forgotten() -> None:
     ("error", "session_id"),
     [(ErrorCode.FETCH_SESSION_ID_NOT_FOUND, 0), (ErrorCode.INVALID_FETCH_SESSION_EPOCH, 7)],
 )
-def test_lost_session_starts_anew(error: ErrorCode, session_id: int) -> None:
+def test_a_session_error_is_followed_by_a_full_fetch(error: ErrorCode, session_id: int) -> None:
     """After a session error a full request is sent at once."""
     follower = Follower(history=((5, 0),), end=3)
     follower.answer_fetch(fetched(), session_id=7)
@@ -299,7 +299,7 @@ def test_no_sessions_in_old_releases() -> None:
     assert (request.session_id, request.session_epoch) == (0, -1)
 
 
-def test_retention_of_the_follower_is_told() -> None:
+def test_retention_is_reported_in_the_next_fetch() -> None:
     """A log start raised by the follower's own retention is in the next request."""
     follower = Follower(history=((5, 0),), end=3, high_watermark=3)
     follower.answer_fetch(fetched(high_watermark=3), session_id=7)

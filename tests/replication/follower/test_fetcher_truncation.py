@@ -89,7 +89,7 @@ def test_no_epoch_at_the_follower(version: str) -> None:
     assert follower.state().stage is FetchStage.FETCHING
 
 
-def test_errors_are_asked_again() -> None:
+def test_an_epoch_request_that_failed_is_sent_again() -> None:
     """DP-71: the log is not truncated while the epoch request fails."""
     follower = truncating(**LONG)
     for _ in range(3):
@@ -102,7 +102,7 @@ def test_errors_are_asked_again() -> None:
     assert follower.log().log_end_offset == 200
 
 
-def test_unknown_epoch_is_asked_again_until_the_leader_learnt() -> None:
+def test_an_epoch_unknown_to_the_leader_is_requested_again() -> None:
     """DP-52: on UNKNOWN_LEADER_EPOCH the partition keeps truncating and asks again after the
     back-off."""
     follower = truncating(**LONG)
@@ -193,7 +193,7 @@ def test_diverging_epochs(
     assert following.partitions[0].last_fetched_epoch == epoch
 
 
-def test_everything_is_replaced() -> None:
+def test_a_log_without_a_common_epoch_is_replaced() -> None:
     """DP-53: with epochs 0, 2, 4 against the leader's 1, 3, 5 the whole log is replaced."""
     follower = Follower(history=((0, 0), (2, 1), (4, 2)), end=3)
     for diverging in ((3, 2), (1, 1)):

@@ -85,7 +85,7 @@ def test_format_follows_the_version(api_version: int, magic: int) -> None:
 
 
 @pytest.mark.parametrize("api_version", [0, 1, 2, 3])
-def test_uncompressed_answers_start_at_the_offset_asked_for(api_version: int) -> None:
+def test_uncompressed_answers_start_at_the_fetch_offset(api_version: int) -> None:
     """DP-81: an uncompressed answer omits records of the same batch before the fetch offset."""
     cluster = alone()
     append(cluster, encode("a", "b", "c"))
@@ -113,7 +113,7 @@ def test_conversion_may_be_switched_off() -> None:
     assert old_fetch(cluster, 0).error is ErrorCode.UNSUPPORTED_VERSION
 
 
-def test_nothing_to_convert_where_the_topic_has_the_old_format() -> None:
+def test_messages_of_the_old_format_are_not_converted() -> None:
     """Messages of format 0.10 are not converted for v2 and v3, but are for v0 and v1."""
     off = {"message.downconversion.enable": "false", "message.format.version": "0.10.2"}
     cluster = alone(**off)
@@ -180,7 +180,7 @@ def test_too_large_message_is_whole_from_v3_on() -> None:
     assert [value for *_, value in messages(old_fetch(cluster, 3, max_bytes=10))] == [b"x" * 300]
 
 
-def test_answer_grows_not_beyond_what_was_read() -> None:
+def test_a_converted_answer_is_no_larger_than_the_bytes_read() -> None:
     """KIP-283: converted records that need more room than their batch did are cut off."""
     cluster = alone()
     append(cluster, encode("a"), encode(*"bcdefghijk"))
@@ -279,13 +279,13 @@ def test_markers_alone_become_the_start_of_a_message() -> None:
     assert [value for *_, value in messages(old_fetch(cluster, 3, 0))] == [b"a"]
 
 
-def test_errors_stay_as_they_are() -> None:
+def test_error_answers_are_not_converted() -> None:
     """An error answer is not converted."""
     assert old_fetch(alone(), 1, 9).error is ErrorCode.OFFSET_OUT_OF_RANGE
 
 
 @pytest.mark.parametrize("api_version", [0, 1, 2])
-def test_old_producers_write_what_new_consumers_read(api_version: int) -> None:
+def test_new_consumers_read_records_of_old_producers(api_version: int) -> None:
     """Produce v0 to v2 carries message sets; they are stored as batches of format v2
     (docs/kafka/log.md#batches)."""
     cluster = alone()

@@ -186,7 +186,7 @@ def test_first_partition_gets_a_batch_however_large() -> None:
     assert [len(p.records) for p in response.partitions] == [0, 1, 0]
 
 
-def test_what_is_left_goes_to_the_later_partitions() -> None:
+def test_later_partitions_get_the_remaining_bytes() -> None:
     """DP-72, DP-87: partitions are served in the request's order until the answer is full."""
     cluster = filled(brokers=1)
     cluster.create((0,), OTHER)
@@ -206,7 +206,7 @@ def test_old_fetch_has_hard_limits() -> None:
 
 
 @pytest.mark.parametrize("isolation_level", [0, 1])
-def test_who_wants_no_bytes_does_not_wait(isolation_level: int) -> None:
+def test_a_fetch_of_zero_bytes_does_not_wait(isolation_level: int) -> None:
     """A fetch with max bytes 0 does not wait, as min bytes are capped at max bytes
     (docs/kafka/fetch.md#limits)."""
     cluster = filled(brokers=1)
@@ -215,7 +215,7 @@ def test_who_wants_no_bytes_does_not_wait(isolation_level: int) -> None:
     assert (answer.error, answer.records) == (ErrorCode.NONE, ())
 
 
-def test_a_waiting_fetch_wants_no_more_than_its_answer_holds() -> None:
+def test_min_bytes_are_capped_at_the_size_of_the_answer() -> None:
     """Min bytes beyond max bytes do not hold back a fetch."""
     cluster = filled(brokers=1)
     size = cluster.fetch(0, 0)[0].records[0].size_in_bytes
@@ -230,7 +230,7 @@ def test_a_waiting_fetch_wants_no_more_than_its_answer_holds() -> None:
 
 
 @pytest.mark.parametrize("api_version", [0, 1, 2])
-def test_what_a_hard_limit_lets_through_counts_as_bytes(api_version: int) -> None:
+def test_a_truncated_batch_counts_towards_min_bytes(api_version: int) -> None:
     """Up to v2 a part of a batch counts as min bytes and ends the wait
     (docs/kafka/fetch.md#limits)."""
     cluster = filled(brokers=1)
@@ -280,7 +280,7 @@ def test_follower_is_woken_by_an_append_and_consumer_by_the_high_watermark() -> 
     assert consumer[0].high_watermark == 7
 
 
-def test_an_answered_fetch_keeps_nothing_while_it_stays_listed() -> None:
+def test_an_answered_fetch_keeps_no_data_until_it_is_purged() -> None:
     """An answered fetch stays listed under its other partition until the next purge, without its
     data."""
     cluster = filled(brokers=1)

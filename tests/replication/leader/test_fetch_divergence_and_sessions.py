@@ -190,7 +190,7 @@ def test_sessions_off_in_old_releases() -> None:
     assert full.session_id == 0
 
 
-def test_waiting_session_fetch_tells_the_moved_high_watermark() -> None:
+def test_a_parked_incremental_fetch_reports_a_moved_high_watermark() -> None:
     """A parked incremental fetch that times out reports the changes meanwhile."""
     cluster = led(brokers=2)
     (full,) = incremental(cluster, 0, 0, FetchPartition(TP, 0), replica_id=1)

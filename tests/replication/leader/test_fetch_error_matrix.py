@@ -96,7 +96,7 @@ def prepared(row: Row) -> ReplicaCluster:
 
 
 @pytest.mark.parametrize("what", MATRIX)
-def test_an_error_is_told_at_once_and_nothing_else(what: str) -> None:
+def test_an_error_is_answered_at_once_without_records(what: str) -> None:
     """An error is answered at once, with -1 for every offset and without records
     (docs/kafka/fetch.md#positions)."""
     row = MATRIX[what]

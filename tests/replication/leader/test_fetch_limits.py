@@ -70,7 +70,7 @@ def test_aborted_transactions_reach_to_the_last_whole_batch() -> None:
 
 
 @pytest.mark.parametrize("version", ["0.10", "1.1", "2.8", "3.9"])
-def test_followers_drop_what_was_cut_off(version: str) -> None:
+def test_followers_discard_an_incomplete_batch(version: str) -> None:
     """A follower drops a batch that was cut off and refetches it from the end of the last whole
     batch (``MemoryRecords.batches`` ends before an incomplete batch)."""
     follower = Follower(version)

@@ -71,7 +71,7 @@ def test_epoch_wraps_to_one() -> None:
     assert next_epoch(5) == 6
 
 
-def test_a_session_goes_on_with_epoch_one_after_the_last() -> None:
+def test_a_session_epoch_wraps_to_one_after_the_maximum() -> None:
     sessions = cache()
     session = sessions.get(opened(sessions, A))
     assert isinstance(session, FetchSession)
@@ -80,7 +80,7 @@ def test_a_session_goes_on_with_epoch_one_after_the_last() -> None:
         assert sessions.resolve(request(session.session_id, epoch), NOW) is session
 
 
-def test_a_session_of_nothing_is_closed_when_it_is_used() -> None:
+def test_a_session_without_partitions_is_closed_by_its_next_request() -> None:
     """A session opened by a full fetch of no partition is closed at the next request, which is
     answered without a session."""
     sessions = cache()
@@ -90,7 +90,7 @@ def test_a_session_of_nothing_is_closed_when_it_is_used() -> None:
     assert sessions.resolve(request(session_id, 1), NOW) is ErrorCode.FETCH_SESSION_ID_NOT_FOUND
 
 
-def test_a_session_of_nothing_may_be_given_partitions() -> None:
+def test_a_session_without_partitions_may_add_partitions() -> None:
     """A session opened without partitions stays if the next request adds some, as it is updated
     before the check."""
     sessions = cache()
@@ -163,7 +163,7 @@ def test_only_news_is_answered() -> None:
     assert session.filter_response(always) == always
 
 
-def test_what_a_follower_in_step_was_told_is_no_news_later() -> None:
+def test_offsets_sent_to_a_follower_in_sync_are_not_repeated() -> None:
     """High watermark and log start sent to a follower in sync are not repeated later: both go with
     the records."""
     sessions = cache()
@@ -177,7 +177,7 @@ def test_what_a_follower_in_step_was_told_is_no_news_later() -> None:
     assert session.new_responses([entry], told) == []
 
 
-def test_an_idle_partition_that_the_follower_asks_for_anew_is_read() -> None:
+def test_an_idle_partition_with_a_changed_fetch_position_is_read() -> None:
     """An idle partition that the follower names with another offset or epoch is read again."""
     sessions = cache()
     session = sessions.get(opened(sessions, A, B, privileged=True))
@@ -229,7 +229,7 @@ def test_stale_session_makes_room() -> None:
     assert len(sessions) == 1
 
 
-def test_least_recently_used_session_goes_first() -> None:
+def test_the_least_recently_used_session_is_evicted_first() -> None:
     """The session whose last request is the oldest is evicted first, whatever its age."""
     sessions = cache(2)
     first = opened(sessions, A)
@@ -282,7 +282,7 @@ def test_cached_partition_reads_like_a_fetch_partition() -> None:
     "not_taken",
     [{"diverging_epoch": EpochEndOffset(1, 3)}, {"error": ErrorCode.NOT_LEADER_OR_FOLLOWER}],
 )
-def test_a_mark_that_was_not_taken_is_told_again(not_taken: dict[str, Any]) -> None:
+def test_a_high_watermark_sent_with_an_error_is_sent_again(not_taken: dict[str, Any]) -> None:
     """A high watermark sent with an error or a diverging epoch is sent again, as the follower did
     not take it."""
     cached = CachedPartition(*wanted(A))
@@ -294,7 +294,7 @@ def test_a_mark_that_was_not_taken_is_told_again(not_taken: dict[str, Any]) -> N
 
 
 @pytest.mark.parametrize("is_privileged", [False, True])
-def test_a_partition_that_is_named_again_is_wanted_anew(is_privileged: bool) -> None:
+def test_a_partition_named_again_takes_all_fields_of_the_request(is_privileged: bool) -> None:
     """A partition that a request names again takes all its fields from that request."""
     sessions = cache()
     session_id = opened(sessions, A, B, privileged=is_privileged)
@@ -323,7 +323,7 @@ def test_the_size_of_a_session_is_that_of_its_partitions() -> None:
     assert sessions.partition_count == 1
 
 
-def test_a_full_cache_gives_up_the_smallest_of_those_that_may_go() -> None:
+def test_a_full_cache_evicts_the_smallest_consumer_session() -> None:
     """A follower's session evicts the smallest session of a consumer from a full cache."""
     sessions = cache(3)
     large = opened(sessions, A, B, C)

@@ -96,7 +96,7 @@ def test_a_request_to_two_partitions_answers_with_both() -> None:
     assert sorted(names(answers[0])) == [1, 3]
 
 
-def test_moved_high_watermark_is_told_once() -> None:
+def test_a_moved_high_watermark_is_sent_once() -> None:
     """A moved high watermark is sent with the next answer, after which the partition is idle
     again."""
     session = Session()
@@ -136,7 +136,7 @@ def test_a_follower_that_is_woken_was_caught_up_at_its_last_fetch() -> None:
     assert session.replica().last_fetch_time_ms == fetched_ms
 
 
-def test_a_session_that_was_left_says_nothing_of_its_follower() -> None:
+def test_a_replaced_session_does_not_keep_its_follower_caught_up() -> None:
     """A session that its follower has replaced no longer says that the follower is caught up."""
     session = Session()
     left = session.leader_session
@@ -160,7 +160,7 @@ def test_idle_follower_is_not_shrunk_by_time_alone() -> None:
     assert session.manager.hosted.partition(TP).isr == (0,)
 
 
-def test_a_follower_outside_the_isr_is_looked_at_with_each_fetch() -> None:
+def test_a_follower_outside_the_isr_is_checked_at_each_fetch() -> None:
     """Each fetch checks a follower outside the ISR, which may join as soon as no other change is
     under way."""
     session = Session()
@@ -176,7 +176,7 @@ def test_a_follower_outside_the_isr_is_looked_at_with_each_fetch() -> None:
     assert partition.maximal_isr == (0, 1)
 
 
-def test_log_start_is_told() -> None:
+def test_a_raised_log_start_is_sent() -> None:
     """A log start raised by DeleteRecords wakes the partition and is sent."""
     session = Session()
     session.cluster.produce(0, "a")
@@ -212,7 +212,7 @@ def raise_log_start(session: Session, tp: TopicPartition) -> None:
     )
 
 
-def test_a_fetch_that_waits_tells_the_log_start_when_its_time_is_up() -> None:
+def test_a_waiting_fetch_reports_the_log_start_at_its_timeout() -> None:
     """A fetch reports a raised log start at its timeout, even if each read is thorough, as under a
     throttle."""
     session = Session()
@@ -242,7 +242,7 @@ def test_answers_within_a_session_count_for_the_throttle() -> None:
     assert quota.per_second > at_once
 
 
-def test_a_timer_of_a_fetch_that_was_answered_tells_no_one() -> None:
+def test_the_timer_of_an_answered_fetch_has_no_effect() -> None:
     """The timer of an answered fetch has no effect: later news waits for the next fetch."""
     session = Session()
     with_a_record_copied(session, TPS[2])
@@ -296,7 +296,7 @@ def test_served_in_the_order_of_the_session() -> None:
     assert names(session.fetch(max_wait_ms=0)[0]) == [3, 0, 2, 4]
 
 
-def test_news_of_a_forgotten_partition_are_not_answered() -> None:
+def test_changes_of_a_forgotten_partition_are_not_sent() -> None:
     """Changes of a forgotten partition are not sent, neither earlier nor later ones."""
     session = Session()
     session.cluster.produce(0, "a", tp=TPS[3])

@@ -71,7 +71,7 @@ def test_empty_log_and_unknown_topic() -> None:
     assert (unknown.error, unknown.offset) == (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, -1)
 
 
-def test_who_sees_which_end() -> None:
+def test_the_latest_offset_depends_on_the_reader() -> None:
     """DP-8: with three records of an open transaction and HW 1 the latest offset is 3, 1 or 0, by
     reader."""
     cluster = led()

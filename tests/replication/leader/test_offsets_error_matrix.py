@@ -106,7 +106,7 @@ SITUATIONS: dict[str, tuple[Callable[[ReplicaCluster], None], TopicPartition, in
         if epoch < 0 or asked != "DeleteRecords"  # DeleteRecords requests name no epoch
     ],
 )
-def test_who_cannot_answer_says_why(asked: str, situation: str) -> None:
+def test_a_lookup_that_cannot_be_answered_gets_its_error(asked: str, situation: str) -> None:
     """Every request gets the same errors, with -1 in place of the answer
     (docs/kafka/offsets-and-epochs.md, docs/kafka/partitions.md)."""
     prepare, tp, epoch, error = SITUATIONS[situation]
@@ -120,7 +120,7 @@ def test_who_cannot_answer_says_why(asked: str, situation: str) -> None:
     ("message_format", "api_version", "error"),
     [("0.9.0", 1, CODE.UNSUPPORTED_FOR_MESSAGE_FORMAT), ("0.10.0", 1, CODE.NONE)],
 )
-def test_times_need_a_format_that_has_them(
+def test_timestamp_lookups_need_a_format_with_timestamps(
     message_format: str, api_version: int, error: ErrorCode
 ) -> None:
     """Format v0 has no timestamps to search; both ends of the log are known nevertheless
@@ -130,7 +130,7 @@ def test_times_need_a_format_that_has_them(
     assert listed(cluster, TP, -1, EARLIEST, api_version).offset == 0
 
 
-def test_version_0_lists_what_it_was_asked_for() -> None:
+def test_version_0_lists_up_to_the_requested_number_of_offsets() -> None:
     """DP-90: v0 answers up to the requested number of segment starts, newest first, even in a
     format without times."""
     cluster = led("2.8", 1, topic={"segment.bytes": "100", "message.format.version": "0.9.0"})

@@ -72,7 +72,9 @@ def test_metadata_must_know_the_partition() -> None:
         (encode("a"), 3, ErrorCode.NONE),
     ],
 )
-def test_what_a_request_may_carry(records: Any, api_version: int, error: ErrorCode) -> None:
+def test_a_produce_request_carries_one_v2_batch(
+    records: Any, api_version: int, error: ErrorCode
+) -> None:
     """DP-122: a request has exactly one v2 batch from v3 on, and zstd only from v7 on."""
     assert send(led(), records, context=version(api_version)).error is error
 
@@ -132,7 +134,7 @@ def expanding(**topic: str) -> ReplicaCluster:
     return cluster
 
 
-def test_who_is_about_to_join_does_not_admit_a_produce() -> None:
+def test_a_joining_replica_does_not_count_for_min_isr_before_the_append() -> None:
     """5.1 row 10: before the append the committed ISR counts, not the maximal one."""
     cluster = expanding(**{"min.insync.replicas": "2"})
     assert send(cluster, encode("a"), acks=-1).error is ErrorCode.NOT_ENOUGH_REPLICAS
@@ -144,7 +146,9 @@ def test_who_is_about_to_join_does_not_admit_a_produce() -> None:
 
 
 @pytest.mark.parametrize("names", [(TP,), (TP, OTHER)])
-def test_who_is_about_to_join_acknowledges_a_produce(names: tuple[TopicPartition, ...]) -> None:
+def test_a_joining_replica_counts_for_min_isr_after_the_append(
+    names: tuple[TopicPartition, ...],
+) -> None:
     """After the append the maximal ISR counts, with one partition as with several
     (docs/kafka/produce.md#acknowledgement)."""
     cluster = expanding()
@@ -206,7 +210,9 @@ def test_a_moved_high_watermark_answers_fetches_before_produces(version: str) ->
 @pytest.mark.parametrize(
     ("version", "first"), [("0.10", "fetch"), ("1.1", "fetch"), ("2.8", "produce")]
 )
-def test_an_append_that_moves_it_answers_produces_first_since_2_7(version: str, first: str) -> None:
+def test_an_append_that_moves_the_high_watermark_completes_produces_first_since_2_7(
+    version: str, first: str
+) -> None:
     """KAFKA-8334: since 2.7 the completions follow the append, produces first."""
     cluster, answered = waiting(version)
     partition = cluster[0].partition()

@@ -188,7 +188,7 @@ def prepared(row: Row) -> ReplicaCluster:
 
 
 @pytest.mark.parametrize("what", MATRIX)
-def test_an_error_is_told_and_nothing_appended(what: str) -> None:
+def test_a_refused_batch_gets_its_error_and_is_not_appended(what: str) -> None:
     """An error has its code, base offset -1, append time -1 and the log start or -1, and leaves the
     log unchanged (docs/kafka/produce.md#answers)."""
     row = MATRIX[what]
@@ -235,7 +235,7 @@ def test_a_torn_batch_behind_a_whole_one_is_trimmed() -> None:
         (INTERNAL, VALID, 9, CODE.INVALID_REQUIRED_ACKS),
     ],
 )
-def test_what_is_checked_before_the_acks_is_told_first(
+def test_errors_checked_before_the_acks_take_precedence(
     tp: TopicPartition, data: bytes | None, api_version: int, error: ErrorCode
 ) -> None:
     """5.1 rows 4 to 6 are checked before row 7 in each partition separately, and rows 8 to 12 after

@@ -29,7 +29,7 @@ def left(log: Any) -> list[int]:
     ("high_watermark", "kept"),
     [(0, [0, 1, 2, 3]), (1, [0, 1, 2, 3]), (2, [1, 2, 3]), (3, [2, 3]), (4, [3])],
 )
-def test_what_is_not_replicated_is_left_alone(
+def test_unreplicated_records_are_not_compacted(
     tools: type[Tools], high_watermark: int, kept: list[int]
 ) -> None:
     """A record is not removed for a later one that is not replicated, as another leader may lack
@@ -42,7 +42,9 @@ def test_what_is_not_replicated_is_left_alone(
 
 
 @pytest.mark.parametrize("first", [0, 1, 2])
-def test_what_is_undecided_is_left_alone(tools: type[Tools], first: int) -> None:
+def test_records_behind_an_open_transaction_are_not_compacted(
+    tools: type[Tools], first: int
+) -> None:
     """Records from the oldest open transaction on are not compacted, even if all are replicated."""
     log = tools.log(cleanup_policy="compact", segment_bytes=100)
     for number in range(first):

@@ -42,7 +42,7 @@ def test_an_emptied_batch_has_no_delete_horizon(tools: type[Tools]) -> None:
     assert (empty.base_timestamp, empty.max_timestamp) == (-1, tools.now_ms)
 
 
-def test_an_emptied_marker_goes_with_its_producer(tools: type[Tools]) -> None:
+def test_an_emptied_marker_is_removed_with_its_producer(tools: type[Tools]) -> None:
     """An emptied marker stays as long as the epoch of its producer is known by no other batch."""
     log = tools.log(cleanup_policy="compact")
     tools.end(log, 7, True)

@@ -62,7 +62,7 @@ def test_truncation(operation: str, offset: int, expected: list[tuple[int, int]]
     assert cache.entries == expected
 
 
-def test_truncating_the_start_inside_the_first_epoch_moves_it() -> None:
+def test_truncating_the_start_within_the_first_epoch_moves_its_start_offset() -> None:
     """DP-94: truncating the start of {0@0, 1@7, 2@10} at 5 leaves 0@5 as the first entry."""
     cache = cache_of((0, 0), (1, 7), (2, 10))
     cache.truncate_from_start(5)

@@ -125,7 +125,7 @@ def test_reading_at_the_edges(tools: type[Tools], log: Any) -> None:
         assert caught.value.code is ErrorCode.OFFSET_OUT_OF_RANGE
 
 
-def test_reading_in_a_gap_gives_the_next_batch(tools: type[Tools], log: Any) -> None:
+def test_reading_in_a_gap_returns_the_next_batch(tools: type[Tools], log: Any) -> None:
     """DP-113: a read at an offset that compaction removed returns the next batch."""
     append_as_follower(log, [tools.batch_at(0), tools.batch_at(7, 2)])
     assert [b.base_offset for b in log.read(3, BIG, 9).batches] == [7]
@@ -238,7 +238,7 @@ def test_damaged_batches_are_found_on_demand(tools: type[Tools], log: Any) -> No
     assert append_as_follower(log, [good], verify=True).last_offset == 0
 
 
-def test_followers_accept_what_is_larger_than_the_limit(tools: type[Tools]) -> None:
+def test_followers_accept_batches_beyond_the_size_limit(tools: type[Tools]) -> None:
     """``max.message.bytes`` limits clients, not followers."""
     log = tools.log(max_message_bytes=100)
     append_as_follower(log, [tools.batch_at(0, 50)])
@@ -367,7 +367,7 @@ def test_a_segment_may_be_filled_to_the_last_byte(
     assert [s.base_offset for s in smaller.segments] == [0, 1, 2, 3]
 
 
-def test_the_first_batch_goes_into_the_segment_that_waited_for_it(tools: type[Tools]) -> None:
+def test_an_empty_segment_is_not_rolled_for_its_first_batch(tools: type[Tools]) -> None:
     """An empty segment is not rolled, however old it is (``LogSegment.shouldRoll``)."""
     log = tools.log(segment_ms=100)
     append_as_leader(log, tools.data(b"v"), 0, tools.now_ms + 1000)
@@ -423,7 +423,7 @@ def test_offsets_of_a_segment_are_within_four_bytes_of_its_first(tools: type[Too
         assert len(log.segments) == count
 
 
-def test_jitter_is_no_longer_than_the_time_that_it_is_taken_from(tools: type[Tools]) -> None:
+def test_the_roll_jitter_is_capped_at_the_segment_time(tools: type[Tools]) -> None:
     """With a jitter of a day a segment of a second rolls within the second, but not at once."""
     log = tools.log(segment_ms=1000, segment_jitter_ms=86_400_000)
     for later_ms in (0, 1, 1001):

@@ -141,7 +141,7 @@ def test_growing_by_conversion_is_checked_again(tools: type[Tools]) -> None:
 
 @pytest.mark.pure  # replaces a constant, which compiled code does not look up
 @pytest.mark.parametrize("codec", ["gzip", "snappy", "lz4", "zstd"])
-def test_a_compressed_batch_stands_for_no_more_than_is_allowed(
+def test_a_compressed_batch_has_a_limit_on_its_decompressed_size(
     tools: type[Tools], codec: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A batch that decompresses to a thousand times ``max.message.bytes`` is refused, unless the
@@ -158,7 +158,7 @@ def test_a_compressed_batch_stands_for_no_more_than_is_allowed(
 
 
 @pytest.mark.pure  # replaces a constant, which compiled code does not look up
-def test_a_compressed_message_of_old_stands_for_no_more_than_is_allowed(
+def test_an_old_wrapper_message_has_a_limit_on_its_decompressed_size(
     tools: type[Tools], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Wrapper messages of formats v0 and v1 have the same limit."""
@@ -173,7 +173,7 @@ def test_a_compressed_message_of_old_stands_for_no_more_than_is_allowed(
 
 @pytest.mark.pure  # replaces a constant, which compiled code does not look up
 @pytest.mark.parametrize("policy", ["delete", "compact"])
-def test_a_batch_holds_no_more_records_than_one_that_is_not_compressed(
+def test_a_compressed_batch_has_no_more_records_than_an_uncompressed_one(
     tools: type[Tools], policy: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A compressed batch has no more records than an uncompressed one: millions of equal records
@@ -193,7 +193,7 @@ def test_a_batch_holds_no_more_records_than_one_that_is_not_compressed(
 
 
 @pytest.mark.pure  # replaces a constant, which compiled code does not look up
-def test_a_message_of_old_wraps_no_more_than_that(
+def test_an_old_wrapper_message_has_no_more_records_than_an_uncompressed_set(
     tools: type[Tools], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Wrapper messages of formats v0 and v1 have the same limit on their number of records."""
@@ -211,7 +211,7 @@ def test_a_message_of_old_wraps_no_more_than_that(
 
 
 @pytest.mark.pure  # replaces a constant, which compiled code does not look up
-def test_too_many_messages_of_old_are_refused_before_any_is_read(
+def test_too_many_wrapped_messages_are_refused_before_any_is_parsed(
     tools: type[Tools], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Messages in a wrapper are counted by their sizes, and refused after reading the wrapper
@@ -233,7 +233,7 @@ def test_too_many_messages_of_old_are_refused_before_any_is_read(
 
 
 @pytest.mark.pure
-def test_records_whose_offsets_change_are_looked_through_once(
+def test_records_whose_offsets_change_are_scanned_once(
     tools: type[Tools], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Records whose offsets change are scanned once: the validator uses what the fast path
@@ -388,7 +388,7 @@ def test_old_message_sets_are_checked(tools: type[Tools], log: Any) -> None:
     assert refused(small, good, tools.now_ms).code is ErrorCode.MESSAGE_TOO_LARGE
 
 
-def test_a_view_is_as_good_as_bytes(tools: type[Tools], log: Any) -> None:
+def test_a_memoryview_is_validated_like_bytes(tools: type[Tools], log: Any) -> None:
     """A payload may be a memory view of a socket's buffer; the log stores a copy of its own."""
     buffer = bytearray(tools.data(b"a", b"b"))
     append_as_leader(log, memoryview(buffer), 0, tools.now_ms)

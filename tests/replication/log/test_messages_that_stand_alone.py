@@ -9,7 +9,7 @@ from fakekafka.replication.log.results import UnexpectedAppendOffset
 from fakekafka.tests.support.logs import Tools
 
 
-def test_a_log_of_0_10_goes_on_inside_a_batch(tools: type[Tools]) -> None:
+def test_a_0_10_follower_appends_from_the_middle_of_a_batch(tools: type[Tools]) -> None:
     """A 0.10 follower whose log ends between two messages, as after a truncation to the high
     watermark, appends the later one from a batch that begins earlier."""
     log = tools.log("0.10")

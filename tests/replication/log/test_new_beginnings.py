@@ -13,7 +13,7 @@ from fakekafka.replication.log.segments import truncate_segments
 from fakekafka.tests.support.logs import Tools
 
 
-def test_a_log_that_begins_anew_knows_no_producer(tools: type[Tools], log: Any) -> None:
+def test_a_fully_truncated_log_has_no_producers(tools: type[Tools], log: Any) -> None:
     """A fully truncated log has no producers, also after a restart, and its new records are
     unflushed (``UnifiedLog.truncateFullyAndStartAt``)."""
     tools.produce(log, 1, 0, 0)
@@ -37,7 +37,7 @@ def test_a_leaders_log_start_beyond_the_end_is_refused(tools: type[Tools], log: 
     assert log.log_start_offset == 0
 
 
-def test_snapshots_go_with_the_records_before_them(tools: type[Tools], log: Any) -> None:
+def test_snapshots_below_a_raised_log_start_are_deleted(tools: type[Tools], log: Any) -> None:
     """Snapshots at or below a raised log start are deleted (``maybeIncrementLogStartOffset``)."""
     for sequence in range(3):
         tools.produce(log, 1, 0, sequence)
@@ -60,7 +60,7 @@ def test_a_producer_is_known_by_a_batch_that_the_log_start_cuts(
     assert tools.produce(log, 1, 0, 0, count=3).duplicate
 
 
-def test_a_snapshot_beyond_the_log_is_not_believed(tools: type[Tools], log: Any) -> None:
+def test_a_snapshot_beyond_the_log_end_is_discarded(tools: type[Tools], log: Any) -> None:
     """A snapshot beyond the log end is discarded, as its records were lost
     (``ProducerStateManager.truncateAndReload``)."""
     tools.produce(log, 1, 0, 0)

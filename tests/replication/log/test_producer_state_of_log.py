@@ -97,7 +97,7 @@ def test_a_refused_batch_begins_the_epoch(tools: type[Tools], version: str) -> N
 
 @pytest.mark.parametrize("reason", ["client", "retention", "leader"])
 @pytest.mark.parametrize("version", ["0.10", "1.1"])
-def test_a_producer_went_with_its_last_record(
+def test_a_producer_was_forgotten_with_its_last_record(
     tools: type[Tools], version: str, reason: str
 ) -> None:
     """Before KAFKA-7190 a log whose start moved above a producer's last batch forgot the
@@ -127,7 +127,7 @@ def test_a_producer_outlives_its_records(tools: type[Tools], version: str) -> No
     assert tools.produce(log, 1, 0, 3).first_offset == 3
 
 
-def test_a_producers_transaction_went_with_its_records(tools: type[Tools]) -> None:
+def test_a_producers_transaction_was_forgotten_with_its_records(tools: type[Tools]) -> None:
     """Before KAFKA-7190 a transaction without records did not hold back the last stable offset."""
     log = tools.log("1.1")
     tools.produce(log, 1, 0, 0, txn=True)
@@ -142,7 +142,7 @@ def test_a_producers_transaction_went_with_its_records(tools: type[Tools]) -> No
 
 
 @pytest.mark.parametrize(("version", "known"), [("1.1", [2]), ("2.8", [1, 2])])
-def test_a_snapshot_brings_back_who_has_records(
+def test_a_snapshot_restored_only_producers_with_records(
     tools: type[Tools], version: str, known: list[int]
 ) -> None:
     """Before KAFKA-7190 only producers with a batch above the log start were loaded from a
@@ -326,7 +326,7 @@ def test_truncation_reopens_a_transaction(tools: type[Tools], log: Any) -> None:
     assert (log.last_stable_offset, aborted_transactions(log, 0, 2)) == (2, [])
 
 
-def test_truncation_keeps_what_was_aborted_below(tools: type[Tools], log: Any) -> None:
+def test_truncation_keeps_aborted_transactions_below_it(tools: type[Tools], log: Any) -> None:
     """A truncation keeps the aborts below it, though the state is rebuilt from an earlier
     snapshot."""
     tools.produce(log, 1, 0, 0, txn=True)
@@ -410,7 +410,7 @@ def test_a_follower_notes_producers_batch_by_batch(tools: type[Tools], log: Any)
         assert present(follower.producers).snapshot() == present(log.producers).snapshot()
 
 
-def test_a_follower_notes_a_producer_that_it_had_forgotten(tools: type[Tools], log: Any) -> None:
+def test_a_follower_adds_a_producer_that_it_had_expired(tools: type[Tools], log: Any) -> None:
     """A follower adds a producer that it had expired, as brokers expire silent ones by their own
     clocks."""
     follower = tools.log()

@@ -39,7 +39,9 @@ def end(state: ProducerStateManager, producer_id: int, offset: int) -> Completed
     return completed
 
 
-def test_the_oldest_open_transaction_bounds_what_is_stable(state: ProducerStateManager) -> None:
+def test_the_oldest_open_transaction_bounds_the_last_stable_offset(
+    state: ProducerStateManager,
+) -> None:
     """The oldest open transaction, even at offset 0, bounds the stable offset; the end of a younger
     one changes nothing."""
     append(state, FIRST, 0)
@@ -102,7 +104,7 @@ def test_the_last_sequence_of_a_batch_counts_its_records(state: ProducerStateMan
     assert state.entries[SECOND].last_sequence == -1
 
 
-def test_who_has_a_transaction_open_since_the_first_offset_does_not_expire(
+def test_a_producer_with_a_transaction_open_since_offset_0_does_not_expire(
     state: ProducerStateManager,
 ) -> None:
     """A producer with a transaction open since offset 0 does not expire; others do, at the exact
@@ -118,7 +120,7 @@ def test_who_has_a_transaction_open_since_the_first_offset_does_not_expire(
     assert set(state.entries) == {FIRST}
 
 
-def test_a_snapshot_keeps_what_counts(state: ProducerStateManager) -> None:
+def test_a_snapshot_keeps_each_producer(state: ProducerStateManager) -> None:
     """A snapshot keeps the last batch, its time, the coordinator epoch and a transaction open at
     offset 0."""
     append(state, FIRST, 0, count=3)

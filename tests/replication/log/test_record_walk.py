@@ -78,7 +78,7 @@ def test_garbage_instead_of_records_is_refused(
 
 
 @pytest.mark.parametrize("position", range(HEADER_SIZE, HEADER_SIZE + 10))
-def test_a_small_record_alone_is_looked_at_too(tools: type[Tools], log: Any, position: int) -> None:
+def test_a_single_small_record_is_checked_too(tools: type[Tools], log: Any, position: int) -> None:
     """Contradicting sizes are found also in a batch of one record, which takes a fast path."""
     data = tools.data(b"val")
     assert len(data) == HEADER_SIZE + 10
@@ -91,7 +91,7 @@ def test_a_small_record_alone_is_looked_at_too(tools: type[Tools], log: Any, pos
 
 
 @pytest.mark.parametrize("value_size", [1, 57, 58, 59, 8180, 8184, 8185, 8186, 70_000])
-def test_a_record_alone_is_looked_at_whatever_its_size(tools: type[Tools], value_size: int) -> None:
+def test_a_single_record_is_checked_whatever_its_size(tools: type[Tools], value_size: int) -> None:
     """Contradictions are found in a single record whose numbers take one, two or three bytes."""
     data = tools.data(b"x" * value_size)
     assert append_as_leader(tools.log(), data, 0, tools.now_ms).last_offset == 0
@@ -226,7 +226,7 @@ SHAPES: dict[str, Any] = {
 
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("count", [100, 700])
-def test_records_of_one_shape_are_looked_at_together_as_each_alone(shape: str, count: int) -> None:
+def test_records_of_equal_shape_are_checked_as_if_each_were_decoded(shape: str, count: int) -> None:
     """Records of equal shape, whole, damaged or with an offset out of order, are judged as if each
     were decoded."""
     dice = random.Random(count)
@@ -283,7 +283,7 @@ def test_the_largest_timestamp_is_that_of_the_records(
     assert offset_for_timestamp(log, max(times) + 1) is None
 
 
-def test_compressed_records_in_order_stay_packed_as_they_came(tools: type[Tools], log: Any) -> None:
+def test_a_compressed_batch_in_order_keeps_its_bytes(tools: type[Tools], log: Any) -> None:
     """A compressed batch keeps its bytes except offset and epoch."""
     data = tools.data(b"a" * 50, b"b" * 50, compression="gzip")
     append_as_leader(log, data, 0, tools.now_ms)
@@ -301,7 +301,7 @@ def test_compressed_records_out_of_order_are_renumbered(
     assert [(r.offset, r.timestamp, r.value) for r in log.records()] == [(0, 5, b"a"), (1, 6, b"b")]
 
 
-def test_offsets_of_an_uncompressed_batch_are_not_looked_at(tools: type[Tools], log: Any) -> None:
+def test_offset_deltas_of_an_uncompressed_batch_are_ignored(tools: type[Tools], log: Any) -> None:
     """Kafka counts the records of an uncompressed batch but ignores their offset deltas."""
     data = build_batch([Record(0, 5, None, b"a"), Record(5, 5, None, b"b")], last_offset=1)
     assert append_as_leader(log, data, 0, 9).last_offset == 1

@@ -72,7 +72,7 @@ def test_high_watermark_protects(tools: type[Tools]) -> None:
 
 
 @pytest.mark.parametrize(("version", "left"), [("0.10", [6]), ("1.1", [2, 4]), ("2.8", [2, 4])])
-def test_before_1_0_what_is_not_replicated_expires_too(
+def test_before_1_0_unreplicated_records_expire_too(
     tools: type[Tools], version: str, left: list[int]
 ) -> None:
     """KAFKA-5634: 0.10 considers time alone; the high watermark follows the log start."""
@@ -212,7 +212,7 @@ def test_last_sequence_of_a_producer_survives(tools: type[Tools]) -> None:
     assert present(log.producers).entries[7].last_sequence == 1
 
 
-def test_the_marker_of_an_empty_transaction_goes(tools: type[Tools]) -> None:
+def test_the_marker_of_an_empty_transaction_is_removed(tools: type[Tools]) -> None:
     """The marker is removed although an earlier transaction's data is there, as that is not its
     own."""
     log = tools.log(cleanup_policy="compact")
@@ -227,7 +227,7 @@ def test_the_marker_of_an_empty_transaction_goes(tools: type[Tools]) -> None:
     ]
 
 
-def test_aborted_records_and_then_their_marker_go(tools: type[Tools], disk: Disk) -> None:
+def test_aborted_records_are_removed_and_then_their_marker(tools: type[Tools], disk: Disk) -> None:
     """Aborted records are removed at once, their marker a retention time later; committed ones
     stay."""
     log = disk.open_log(tools.name, tools.config(cleanup_policy="compact"))

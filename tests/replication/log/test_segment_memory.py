@@ -60,7 +60,7 @@ def test_replicas_share_the_bytes_of_every_batch(tools: type[Tools]) -> None:
     assert all(mine is yours for mine, yours in zip(ours, theirs, strict=True))
 
 
-def test_views_say_where_a_batch_lies(tools: type[Tools]) -> None:
+def test_views_find_the_batches_of_a_range_of_offsets(tools: type[Tools]) -> None:
     log = tools.log()
     for values in ([b"a"], [b"b", b"c", b"d"], [b"e", b"f"]):
         append_as_leader(log, tools.data(*values), 3, tools.now_ms)
@@ -73,7 +73,9 @@ def test_views_say_where_a_batch_lies(tools: type[Tools]) -> None:
 
 
 @pytest.mark.parametrize("count", [1, 2, 5])
-def test_a_log_cut_to_its_start_is_empty_and_goes_on(tools: type[Tools], count: int) -> None:
+def test_a_log_truncated_to_its_start_is_empty_and_can_be_appended_to(
+    tools: type[Tools], count: int
+) -> None:
     log = tools.fill(tools.log(), count)
     log.truncate_to(0)
     assert (log.log_end_offset, log.size_in_bytes, contents(log)) == (0, 0, [])

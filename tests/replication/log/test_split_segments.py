@@ -55,7 +55,7 @@ def test_a_log_with_split_segments_is_the_same_log(
         assert whole.log_end_offset == split.log_end_offset
 
 
-def test_what_was_aborted_stays_with_its_marker() -> None:
+def test_an_abort_stays_with_its_marker() -> None:
     """A reader below an aborted transaction's marker finds the abort in whichever part has it."""
     from fakekafka.replication.log.segment import AbortedEntry
 
@@ -70,7 +70,7 @@ def test_what_was_aborted_stays_with_its_marker() -> None:
         assert base <= entry.last_offset < following
 
 
-def test_what_lies_below_the_log_start_cannot_be_read() -> None:
+def test_records_below_the_log_start_cannot_be_read() -> None:
     log = made("3.9", [(200, 0)] * 10)
     split_segments(log.storage, 300, log.settings.index_interval_bytes)
     from fakekafka.replication.log.retention import delete_below

@@ -34,7 +34,9 @@ def test_a_recovery_point_below_the_cut_stays(tools: type[Tools], log: Any) -> N
     assert log.recovery_point == 2
 
 
-def test_a_cut_below_the_log_start_takes_it_along(tools: type[Tools], log: Any) -> None:
+def test_a_truncation_below_the_log_start_lowers_the_log_start(
+    tools: type[Tools], log: Any
+) -> None:
     """A truncation below the log start, but in the first segment, makes the log end the log
     start."""
     tools.fill(log, 5)
@@ -69,14 +71,14 @@ def cut_and_refilled(tools: type[Tools], cut: Any) -> Any:
     return log
 
 
-def test_what_is_written_below_the_cleaned_offset_is_dirty(tools: type[Tools]) -> None:
+def test_records_written_below_the_cleaned_offset_are_dirty(tools: type[Tools]) -> None:
     """Records written below the cleaned offset are dirty, even if the log has its former length at
     the next compaction."""
     log = cut_and_refilled(tools, lambda log: log.truncate_to(1))
     assert content(log) == [(5, "b", "5")]
 
 
-def test_a_log_that_starts_anew_is_dirty(tools: type[Tools]) -> None:
+def test_a_fully_truncated_log_is_dirty(tools: type[Tools]) -> None:
     """A fully truncated log is dirty, like one that was truncated."""
     log = cut_and_refilled(tools, lambda log: log.truncate_fully_and_start_at(1))
     assert content(log) == [(5, "b", "5")]

@@ -40,7 +40,9 @@ def wrapper(payload: bytes, magic: int = 1, codec: int = codecs.GZIP, attributes
 
 @pytest.mark.parametrize(("magic", "count"), [(0, 300), (1, 300), (1, 8200), (1, 1)])
 @pytest.mark.parametrize("codec", [codecs.NONE, codecs.GZIP])
-def test_the_batch_is_the_one_that_its_records_make(magic: int, codec: int, count: int) -> None:
+def test_a_converted_batch_equals_one_encoded_from_its_records(
+    magic: int, codec: int, count: int
+) -> None:
     """The batch equals, byte for byte, the result of decoding the messages and encoding them as
     records."""
     records = drawn(count, magic)
@@ -91,7 +93,7 @@ def test_the_time_of_a_wrapper_holds_for_all() -> None:
         lambda data: data[:30] + b"\x7f" + data[31:],
     ],
 )
-def test_what_is_wrong_inside_a_wrapper_is_told(damage: Any) -> None:
+def test_errors_inside_a_wrapper_are_corrupt_messages(damage: Any) -> None:
     """Truncated sets and wrong checksums, formats and sizes in a wrapper are CORRUPT_MESSAGE."""
     good = build_message(0, 1, b"k", b"v", 5)
     with pytest.raises(KafkaError) as caught:

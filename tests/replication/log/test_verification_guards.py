@@ -17,7 +17,7 @@ def is_taken(guards: VerificationGuards, producer_id: int, guard: VerificationGu
     return True
 
 
-def test_an_answer_counts_for_the_guard_that_it_was_asked_for() -> None:
+def test_a_verification_counts_only_for_its_own_guard() -> None:
     """An answer does not count for the guard of another producer, nor for a dropped guard."""
     guards = VerificationGuards()
     guard = guards.start(1, 0, 0, 100)
@@ -31,7 +31,7 @@ def test_an_answer_counts_for_the_guard_that_it_was_asked_for() -> None:
     assert not is_taken(guards, 1, guard)
 
 
-def test_a_guard_whose_question_led_to_nothing_is_dropped() -> None:
+def test_an_unanswered_guard_expires_with_producer_ids() -> None:
     """An unanswered guard is dropped when producer ids expire, counted from its first request."""
     guards = VerificationGuards()
     guard = guards.start(1, 0, 0, 100)

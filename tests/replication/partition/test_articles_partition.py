@@ -48,7 +48,9 @@ def test_the_high_watermark_is_the_least_end_in_the_isr(version: str, waits: boo
 
 
 @pytest.mark.parametrize("version", ALL)
-def test_an_append_moves_it_when_the_leader_is_alone(version: str) -> None:
+def test_an_append_moves_the_high_watermark_when_the_leader_is_alone_in_the_isr(
+    version: str,
+) -> None:
     """After an append the high watermark may rise at once, as the ISR may be the leader alone."""
     cluster = led(version, isr=(0,))
     cluster.produce(0, *"ab")
@@ -56,7 +58,7 @@ def test_an_append_moves_it_when_the_leader_is_alone(version: str) -> None:
 
 
 @pytest.mark.parametrize("version", ALL)
-def test_making_a_leader_may_move_it(version: str) -> None:
+def test_becoming_leader_may_move_the_high_watermark(version: str) -> None:
     """makeLeader looks at the high watermark, too: it moves if the ISR is the leader alone."""
     cluster = led(version)
     cluster.produce(0, *"ab")
@@ -67,7 +69,7 @@ def test_making_a_leader_may_move_it(version: str) -> None:
 
 
 @pytest.mark.parametrize(("version", "expected"), [("0.10", 1), ("1.1", 1), ("2.8", 0), ("3.9", 1)])
-def test_a_change_of_the_isr_moves_it(version: str, expected: int) -> None:
+def test_a_change_of_the_isr_may_move_the_high_watermark(version: str, expected: int) -> None:
     """The high watermark may move when the ISR has changed."""
     cluster = led(version)
     cluster.produce(0, "a")
@@ -93,7 +95,7 @@ def test_a_leaders_high_watermark_never_falls(version: str) -> None:
 
 
 @pytest.mark.parametrize("version", ALL)
-def test_a_followers_is_the_leaders_within_its_log(version: str) -> None:
+def test_a_followers_high_watermark_is_the_leaders_within_its_log(version: str) -> None:
     """A follower's high watermark is the smaller of its own log end and the leader's high
     watermark."""
     cluster = led(version)
@@ -127,7 +129,7 @@ def test_too_small_an_isr_stops_producers_only(version: str, expected: int) -> N
 
 
 @pytest.mark.parametrize("version", ALL)
-def test_make_leader_tells_whether_the_leader_is_new(version: str) -> None:
+def test_make_leader_returns_whether_the_leader_is_new(version: str) -> None:
     """makeLeader returns false if this broker led before, and takes over ISR and epoch."""
     cluster = led(version)
     partition = leader_of(cluster)
@@ -162,7 +164,7 @@ def test_a_follower_has_no_isr(version: str) -> None:
 
 
 @pytest.mark.parametrize("version", ALL)
-def test_who_does_not_know_its_leader_does_not_follow(version: str) -> None:
+def test_a_broker_does_not_follow_an_unknown_leader(version: str) -> None:
     """A broker follows only a leader that it knows to be live; otherwise it only creates the
     log."""
     cluster = ReplicaCluster(version, 2)
@@ -193,7 +195,7 @@ def test_under_replicated_is_an_isr_smaller_than_the_assignment(version: str) ->
 @pytest.mark.parametrize(
     ("version", "joins"), [("0.10", True), ("1.1", True), ("2.8", False), ("3.9", False)]
 )
-def test_who_reaches_the_high_watermark_joins(version: str, joins: bool) -> None:
+def test_a_replica_that_reaches_the_high_watermark_joins_the_isr(version: str, joins: bool) -> None:
     """An assigned replica outside the ISR joins when its end reaches the high watermark."""
     cluster = led(version, brokers=3, isr=(0, 1))
     cluster.produce(0, *"abcd")
@@ -205,7 +207,7 @@ def test_who_reaches_the_high_watermark_joins(version: str, joins: bool) -> None
 
 
 @pytest.mark.parametrize("version", ALL)
-def test_who_is_below_the_high_watermark_does_not_join(version: str) -> None:
+def test_a_replica_below_the_high_watermark_does_not_join_the_isr(version: str) -> None:
     """A replica that lacks committed records stays outside."""
     cluster = led(version, isr=(0,))
     cluster.produce(0, *"ab")
@@ -218,7 +220,9 @@ def test_who_is_below_the_high_watermark_does_not_join(version: str) -> None:
 @pytest.mark.parametrize(
     ("version", "isr"), [("0.10", (0,)), ("1.1", (0,)), ("2.8", (0, 1)), ("3.9", (0, 1))]
 )
-def test_who_is_not_caught_up_for_the_lag_time_leaves(version: str, isr: tuple[int, ...]) -> None:
+def test_a_replica_not_caught_up_for_the_lag_time_leaves_the_isr(
+    version: str, isr: tuple[int, ...]
+) -> None:
     """A replica that was last caught up longer than replica.lag.time.max.ms ago leaves, whatever it
     has."""
     cluster = led(version)
@@ -233,7 +237,9 @@ def test_who_is_not_caught_up_for_the_lag_time_leaves(version: str, isr: tuple[i
 
 @pytest.mark.parametrize("version", ALL)
 @pytest.mark.parametrize("fetches", [True, False], ids=["slow", "stuck"])
-def test_stuck_and_slow_followers_leave_alike(version: str, fetches: bool) -> None:
+def test_stuck_and_slow_followers_leave_the_isr_by_the_same_time_limit(
+    version: str, fetches: bool
+) -> None:
     """A follower that stops fetching and one that never reaches the end leave by the same time
     limit."""
     cluster = led(version)
@@ -249,7 +255,7 @@ def test_stuck_and_slow_followers_leave_alike(version: str, fetches: bool) -> No
 
 
 @pytest.mark.parametrize("version", ALL)
-def test_how_far_behind_does_not_matter(version: str) -> None:
+def test_missing_records_do_not_matter(version: str) -> None:
     """The number of records that a follower lacks is no reason to leave."""
     cluster = led(version)
     cluster.produce(0, *("a" * 200))
@@ -273,7 +279,7 @@ def test_the_leader_writes_the_isr_into_zookeeper(version: str) -> None:
 
 
 @pytest.mark.parametrize("version", ALL)
-def test_a_refused_write_leaves_the_isr_as_it_was(version: str) -> None:
+def test_a_refused_write_leaves_the_isr_unchanged(version: str) -> None:
     """If ZooKeeper has another version, the old ISR stays, and a later attempt may succeed."""
     cluster = led(version, isr=(0,))
     cluster.state[TP] = LeaderAndIsr(0, 0, (0,), 9)
@@ -287,7 +293,7 @@ def test_a_refused_write_leaves_the_isr_as_it_was(version: str) -> None:
 
 
 @pytest.mark.parametrize("version", ALL)
-def test_a_joiner_counts_when_it_is_written(version: str) -> None:
+def test_a_joining_replica_counts_once_its_isr_is_written(version: str) -> None:
     """A replica holds back the high watermark from when the ISR with it is written."""
     cluster = led(version, isr=(0,))
     cluster.hold_isr_changes()
@@ -325,7 +331,9 @@ def test_acks_all_waits_for_the_high_watermark(version: str) -> None:
         ("3.9", ErrorCode.REQUEST_TIMED_OUT),
     ],
 )
-def test_an_isr_that_shrank_below_the_minimum_is_told(version: str, error: ErrorCode) -> None:
+def test_an_isr_that_shrank_below_the_minimum_fails_the_produce_after_append(
+    version: str, error: ErrorCode
+) -> None:
     """If the ISR shrank too far meanwhile, the answer is NOT_ENOUGH_REPLICAS_AFTER_APPEND."""
     cluster = led(version, topic={"min.insync.replicas": "2"})
     answers = cluster.produce_async(0, "a", timeout_ms=200_000)

@@ -20,7 +20,7 @@ def leader_of(cluster: ReplicaCluster, broker_id: int = 0) -> Any:
 
 
 @pytest.mark.parametrize("version", ALL)
-def test_a_remote_replicas_end_is_what_it_asked_for(version: str) -> None:
+def test_a_remote_replicas_log_end_offset_is_its_fetch_offset(version: str) -> None:
     """The end of the local replica is its log's; that of a remote replica is set only by its
     fetch."""
     cluster = led(version)
@@ -51,7 +51,9 @@ def test_a_remote_replica_has_no_high_watermark(version: str) -> None:
 @pytest.mark.parametrize(
     ("version", "is_caught_up"), [("0.10", False), ("1.1", True), ("2.8", True), ("3.9", True)]
 )
-def test_caught_up_is_who_reached_the_end(version: str, is_caught_up: bool) -> None:
+def test_a_replica_is_caught_up_when_it_reaches_the_log_end(
+    version: str, is_caught_up: bool
+) -> None:
     """A follower is caught up exactly when its fetch reaches the leader's log end."""
     cluster = led(version)
     cluster.produce(0, *"ab")
@@ -83,7 +85,7 @@ def test_a_replica_counts_as_caught_up_from_its_creation(version: str, is_known:
 
 
 @pytest.mark.parametrize("version", ALL)
-def test_a_new_leader_forgets_what_its_followers_had(version: str) -> None:
+def test_a_new_leader_forgets_the_log_ends_of_its_followers(version: str) -> None:
     """A new leader sets the ends of remote replicas to unknown; one that stays keeps them."""
     cluster = led(version)
     cluster.produce(0, "a")

@@ -67,7 +67,7 @@ def test_a_new_leadership_ends_the_change_under_way() -> None:
     assert present(partition.pending_isr).proposal.isr == (0, 1)
 
 
-def test_who_follows_has_the_assignment_and_nothing_under_way() -> None:
+def test_a_leader_that_becomes_a_follower_has_no_isr_change_in_flight() -> None:
     """A leader that becomes a follower has no ISR change in flight."""
     cluster = shrinking()
     partition = cluster[0].partition()
@@ -83,7 +83,7 @@ def test_who_follows_has_the_assignment_and_nothing_under_way() -> None:
 
 
 @pytest.mark.parametrize("follower", [1, 2])
-def test_the_high_watermark_counts_who_is_about_to_leave(follower: int) -> None:
+def test_the_high_watermark_waits_for_a_replica_about_to_leave_the_isr(follower: int) -> None:
     """DP-29: the high watermark waits for a follower whose removal is pending, and moves if it
     fetches."""
     cluster = shrinking()
@@ -93,7 +93,7 @@ def test_the_high_watermark_counts_who_is_about_to_leave(follower: int) -> None:
 
 
 @pytest.mark.parametrize("version", JUDGED_VERSIONS)
-def test_who_leaves_the_isr_while_idle_comes_back(version: str) -> None:
+def test_an_idle_follower_removed_from_the_isr_rejoins(version: str) -> None:
     """DP-29: a follower that caught up while its removal was decided rejoins with its next fetch.
 
     Kafka checks each fetch (``Partition.maybeExpandIsr``); here the removal wakes the session's

@@ -216,7 +216,7 @@ def test_publication_waits_for_quiet() -> None:
     assert len(store.clock.timers) == 0, "nothing to check, nothing scheduled"
 
 
-def test_what_was_published_is_not_published_again() -> None:
+def test_published_changes_are_not_published_again() -> None:
     """CP-189: the next publication has only the changes since the last one."""
     store = Store()
     store.submit(TPS[0])
@@ -243,7 +243,7 @@ def test_failed_write_is_not_published() -> None:
     assert store.published == []
 
 
-def test_what_could_not_be_published_is_published_with_the_next() -> None:
+def test_unpublished_changes_are_in_the_next_publication() -> None:
     """Changes whose publication failed are in the next one; the failed one does not count as the
     last (Kafka: ``maybePropagateIsrChanges`` ends at the exception)."""
     store = Store()
@@ -271,7 +271,7 @@ def test_a_failed_publication_is_no_reason_to_wait_another_minute() -> None:
     assert [at for at, _ in store.published] == [62500, 65000]
 
 
-def test_what_fails_after_the_shutdown_is_not_tried_again() -> None:
+def test_a_failure_after_the_shutdown_is_not_retried() -> None:
     store = Store()
     store.submit(TPS[0])
     store.clock.advance(7500)

@@ -119,7 +119,7 @@ def test_an_only_partition_is_replaced_and_removed_by_its_number() -> None:
     assert not found.contains_topic("t")
 
 
-def test_topics_asked_for_by_id_are_all_that_is_told() -> None:
+def test_a_request_by_id_returns_only_the_requested_topics() -> None:
     """A request by id has no names, but that does not make it a request for all topics."""
     found = cache(state(), state("u"), topic_ids=(("t", "id-t"), ("u", "id-u")))
     answer = found.metadata(MetadataRequest(None, topic_ids=("id-u",)))
@@ -164,7 +164,7 @@ def test_offline_directories_are_offline_replicas() -> None:
     assert only_partition(cache(state(offline=(2,)))).offline_replicas == (2,)
 
 
-def test_which_topics_are_asked_for() -> None:
+def test_null_requests_all_topics_and_an_empty_list_none() -> None:
     """DP-124: null asks for all topics, an empty list for none."""
     found = cache(state("a"), state("b"))
 

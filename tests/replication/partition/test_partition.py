@@ -139,7 +139,7 @@ def test_epoch_check_on_a_follower() -> None:
     assert check(1, False) is ErrorCode.NONE
 
 
-def test_make_leader_answers_whether_it_is_new() -> None:
+def test_make_leader_returns_false_if_the_broker_led_before() -> None:
     """A broker that was the leader already is no new leader, and its followers' offsets are
     kept."""
     cluster = led()
@@ -319,7 +319,7 @@ def test_answer_carries_the_high_watermark_of_before() -> None:
     assert cluster[0].high_watermark() == 1
 
 
-def test_a_high_watermark_that_cannot_move_is_not_told_to_have_moved() -> None:
+def test_a_high_watermark_that_did_not_move_completes_no_operation() -> None:
     """Delayed operations on the partition are tried again only if the high watermark moved."""
     cluster = led(brokers=2)
     cluster.produce(0, "a")
@@ -345,7 +345,7 @@ def test_a_fetch_that_is_accounted_late_does_not_lower_the_caught_up_time() -> N
 
 
 @pytest.mark.parametrize(("version", "waits"), [("0.10", False), ("1.1", True), ("2.8", True)])
-def test_high_watermark_waits_for_a_joiner(version: str, waits: bool) -> None:
+def test_the_high_watermark_waits_for_a_joining_replica(version: str, waits: bool) -> None:
     """A replica outside the ISR that was caught up lately holds the high watermark back
     (docs/kafka/partitions.md#high-watermark-of-a-leader).
 
@@ -371,7 +371,7 @@ def test_high_watermark_waits_for_a_joiner(version: str, waits: bool) -> None:
     assert cluster[0].high_watermark() == 1
 
 
-def test_dead_joiner_is_not_waited_for() -> None:
+def test_the_high_watermark_does_not_wait_for_a_dead_joining_replica() -> None:
     """Since 3.3 the high watermark waits only for a replica that could join, on a live broker."""
     for version, high_watermark in (("2.8", 0), ("3.9", 1)):
         cluster = led(version, isr=(0,))

@@ -161,7 +161,7 @@ def test_a_member_that_is_no_replica_leaves(version: str) -> None:
 
 
 @pytest.mark.parametrize("version", ["2.4", "2.8"])
-def test_a_member_that_is_no_replica_ends_the_look_for_those_that_lag(version: str) -> None:
+def test_an_isr_member_that_is_no_replica_aborts_the_check_of_lagging_members(version: str) -> None:
     """CP-205: an ISR member that is no replica aborts the check, so that no lagging member leaves,
     also in the partitions checked later (``Partition.getReplicaOrException`` of 2.4)."""
     cluster = led(version, isr=(0, 1, 2, 7))
@@ -177,7 +177,7 @@ def test_a_member_that_is_no_replica_ends_the_look_for_those_that_lag(version: s
         partition(cluster).maybe_shrink_isr(cluster.clock.now_ms)
 
 
-def test_all_offenders_leave_together() -> None:
+def test_all_lagging_members_leave_together() -> None:
     """A shrink removes every lagging member in one update."""
     cluster = led(brokers=4)
     cluster.produce(0, "a")
@@ -302,7 +302,7 @@ def test_answer_to_a_discarded_proposal_is_ignored() -> None:
     assert (leader.isr, leader.partition_epoch) == ((0, 1), 1)
 
 
-def test_lost_answers_are_asked_again() -> None:
+def test_a_partition_missing_in_the_answer_stays_queued() -> None:
     """A partition missing in the answer stays queued until it is answered."""
     cluster = expanding()
     follower_fetch(cluster, 2, 2)

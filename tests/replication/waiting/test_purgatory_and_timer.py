@@ -53,7 +53,7 @@ def watch(purgatory: Purgatory, *keys: str, delay_ms: int = 10_000) -> Operation
     return operation
 
 
-def test_poke_counts_what_it_completed(purgatory: Purgatory) -> None:
+def test_a_check_returns_the_number_of_operations_that_it_completed(purgatory: Purgatory) -> None:
     """DP-100: a call counts only the operations it completed; a second call finds none."""
     first, second = watch(purgatory, "a"), watch(purgatory, "b")
     assert purgatory.check_and_complete("a") == 0
@@ -90,7 +90,7 @@ def test_expiry_waits_for_the_delay(purgatory: Purgatory, host: FakeHost) -> Non
 
 
 @pytest.mark.parametrize("count", [1, 2, 3])
-def test_what_is_watched_while_others_complete_waits_for_the_next_poke(
+def test_an_operation_watched_during_a_check_waits_for_the_next_one(
     purgatory: Purgatory, count: int
 ) -> None:
     """An operation watched during a poke, as by a client that asks again in its callback, waits for
@@ -208,7 +208,7 @@ def test_completion_may_watch_anew_and_poke(purgatory: Purgatory) -> None:
     assert (purgatory.delayed_count, purgatory.watched_count) == (1, 1)
 
 
-def test_what_is_completed_waits_for_no_time(purgatory: Purgatory) -> None:
+def test_a_completed_operation_leaves_the_timer(purgatory: Purgatory) -> None:
     """A completed operation leaves the timer, or a busy broker would keep all requests until their
     timeouts; a timer that fires nevertheless has no effect."""
     operation = watch(purgatory, "a")
@@ -413,7 +413,7 @@ class Dependent(Operation):
         return ["broker-2"]
 
 
-def test_each_operation_tells_what_it_follows_from(host: FakeHost) -> None:
+def test_each_expiry_is_caused_by_its_own_operation(host: FakeHost) -> None:
     """An expiry follows from its own operation, not from the one that set the timer; an operation
     that waited for an actor names it."""
     causes = NotedCauses(host)

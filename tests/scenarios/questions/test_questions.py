@@ -172,7 +172,7 @@ def test_a_claim_without_facts_is_a_contradiction() -> None:
     assert answered.contradictions == [(("3.9",), "this does not")]
 
 
-def test_an_emulation_that_elects_anybody_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_emulation_that_elects_any_replica_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
     """The answers come from the run: with an emulation that elects any replica they are
     contradicted."""
     elect = strategies.leader_for_offline
@@ -187,7 +187,7 @@ def test_an_emulation_that_elects_anybody_is_found_out(monkeypatch: pytest.Monke
     assert any("does not become leader" in claim for _, claim in answered.contradictions)
 
 
-def test_what_versions_share_is_said_once() -> None:
+def test_facts_shared_by_versions_are_printed_once() -> None:
     """Rows and clauses that several versions share are printed once, with those versions."""
     old, new = Finding(("what",)), Finding(("what",))
     for finding, own in ((old, "old"), (new, "new")):

@@ -234,7 +234,7 @@ def test_hours_of_retention_lie_under_its_milliseconds() -> None:
     assert (entry.value, entry.source) == ("77777", 2)
 
 
-def test_a_default_that_a_broker_cannot_follow_is_described_beside_what_is_in_force() -> None:
+def test_a_default_that_a_broker_cannot_apply_is_described_beside_the_value_in_force() -> None:
     """The value is the one in force; the source and synonyms include values that the broker could
     not apply (``ConfigHelper``)."""
     cluster = clustered("3.9")
@@ -302,7 +302,7 @@ def test_log_levels_are_described_and_changed_one_by_one() -> None:
     assert described(clustered("1.1"), LOGGERS).error is REQUEST
 
 
-def test_a_request_for_a_resource_that_nobody_knows_is_refused_as_a_whole() -> None:
+def test_a_request_with_an_unknown_resource_type_is_refused_as_a_whole() -> None:
     cluster = clustered("3.9")
     request = DescribeConfigsRequest(((TOPIC, None), (ConfigResource(5, "x"), None)))
     results = cluster.ask(cluster.admin().configs.describe_configs(request)).results
@@ -311,7 +311,7 @@ def test_a_request_for_a_resource_that_nobody_knows_is_refused_as_a_whole() -> N
 
 
 @pytest.mark.parametrize("kafka_version", ["1.1", "2.8", "3.9"])
-def test_a_configuration_nobody_knows_is_described_and_deleted(kafka_version: str) -> None:
+def test_an_unknown_configuration_is_described_and_deleted(kafka_version: str) -> None:
     """Its value is hidden, as a configuration without a type may be a secret
     (``ConfigHelper.describeConfigs``)."""
     cluster = clustered(kafka_version)
@@ -351,7 +351,7 @@ def test_throttled_rates_are_described_once_they_are_set(
 
 
 @pytest.mark.parametrize("kafka_version", ["1.1", "2.8", "3.9"])
-def test_a_listeners_configuration_has_that_of_all_behind_it(kafka_version: str) -> None:
+def test_a_listeners_configuration_has_the_general_one_as_a_synonym(kafka_version: str) -> None:
     """Kafka: ``DynamicBrokerConfig.brokerConfigSynonyms``; before 2.4 a name may change if one of
     its synonyms may."""
     cluster = clustered(kafka_version)
@@ -453,7 +453,7 @@ def test_throttled_replicas_are_all_or_a_list(kafka_version: str, told: str) -> 
     ("kafka_version", "shown"),
     [("1.1", ("1", False)), ("2.8", (None, True)), ("3.9", (None, True))],
 )
-def test_a_topics_configuration_nobody_knows_is_described(
+def test_an_unknown_configuration_of_a_topic_is_described(
     kafka_version: str, shown: tuple[str | None, bool]
 ) -> None:
     """Only a tool can write it to ZooKeeper; since 2.6 its value is hidden as a possible secret."""

@@ -146,7 +146,7 @@ def test_changes_are_validated(
     assert alter(cluster, T, *entries, incremental=incremental) is expected
 
 
-def test_replacing_forgets_what_is_not_named(cluster: ControllerCluster) -> None:
+def test_alter_configs_resets_configurations_that_are_not_named(cluster: ControllerCluster) -> None:
     """Data plane 15.7: AlterConfigs replaces, IncrementalAlterConfigs changes (CP-202)."""
     cluster.create_topic("t", (1,), config={"retention.ms": "5"})
 

@@ -19,7 +19,9 @@ def delete(cluster: ControllerCluster, *names: str, **options: Any) -> list[Erro
     return [result.error for result in response.topics]
 
 
-def test_a_deleted_topic_is_gone_when_the_answer_comes(cluster: ControllerCluster) -> None:
+def test_a_deleted_topic_no_longer_exists_when_the_answer_arrives(
+    cluster: ControllerCluster,
+) -> None:
     """CP-155, CP-162: unknown topics are refused and leave no node behind."""
     cluster.create_topic("t", (1, 2))
     assert delete(cluster, "t", "nothing") == [ErrorCode.NONE, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION]
@@ -50,7 +52,7 @@ def test_topics_are_deleted_by_id(cluster: ControllerCluster) -> None:
 
 
 @pytest.mark.parametrize("refusal", ["NOT_CONTROLLER", "TOPIC_DELETION_DISABLED"])
-def test_a_refused_deletion_tells_topics_as_they_were_asked_for(refusal: str) -> None:
+def test_a_refused_deletion_names_topics_as_the_request_did(refusal: str) -> None:
     """``KafkaApis.handleDeleteTopicsRequest`` looks up the names of ids, and refuses names beside
     ids, only after it has checked that the broker is the controller and that deletion is enabled.
     """

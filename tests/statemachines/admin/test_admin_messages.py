@@ -86,7 +86,7 @@ def test_a_partition_may_be_created_without_replicas() -> None:
 
 
 @pytest.mark.parametrize(("kafka_version", "message"), [("3.9", ""), ("2.8", ""), ("1.1", None)])
-def test_who_is_not_the_controller_gives_no_reason(kafka_version: str, message: str | None) -> None:
+def test_not_controller_has_no_error_message(kafka_version: str, message: str | None) -> None:
     """Generated responses have an empty string for an unset message, earlier ones null."""
     cluster = ControllerCluster([1, 2], kafka_version)
     other = 3 - cluster.active.broker_id

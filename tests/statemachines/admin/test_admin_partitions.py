@@ -30,7 +30,9 @@ def elect(
     return {tp: error for tp, error, _ in response.partitions}
 
 
-def test_all_partitions_answer_only_what_happened(cluster: ControllerCluster) -> None:
+def test_an_election_for_all_partitions_answers_only_those_that_needed_it(
+    cluster: ControllerCluster,
+) -> None:
     """CP-124, CP-128: the response to a null list leaves out partitions that need no election."""
     cluster.create_topic("t", (2, 3), (3, 2))
     assert elect(cluster, PREFERRED, None) == {}
@@ -56,7 +58,9 @@ def test_an_elected_leader_must_show_in_the_metadata(cluster: ControllerCluster)
     assert cluster.state("t").leader == 2
 
 
-def test_an_election_of_what_never_had_a_leader_is_not_answered(cluster: ControllerCluster) -> None:
+def test_an_election_for_a_partition_that_never_had_a_leader_is_not_answered(
+    cluster: ControllerCluster,
+) -> None:
     """The controller's event fails, and no timeout answers instead
     (docs/kafka/election.md#elections-on-request)."""
     cluster.kill(3)
@@ -131,7 +135,7 @@ def test_versions_without_these_apis_write_the_znodes() -> None:
     assert response.error is ErrorCode.UNSUPPORTED_VERSION
 
 
-def test_at_first_only_preferred_leaders_could_be_asked_for() -> None:
+def test_before_2_4_only_preferred_leaders_can_be_requested() -> None:
     """KIP-183 came with 2.2, requests for unclean elections (KIP-460) with 2.4."""
     cluster = ControllerCluster()
     cluster.behaviour = behaviour("2.8", unclean_elections_api=False)

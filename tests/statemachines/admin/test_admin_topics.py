@@ -132,7 +132,7 @@ def test_defaults_are_the_brokers(cluster: ControllerCluster) -> None:
         (NewTopic("t", -1, -1, ((0, (9, 1)),)), ErrorCode.NONE),
     ],
 )
-def test_what_is_refused_is_not_created(topic: NewTopic, expected: ErrorCode) -> None:
+def test_a_refused_topic_is_not_created(topic: NewTopic, expected: ErrorCode) -> None:
     """CP-85, CP-118, docs/kafka/topics.md#creation; unknown brokers are no error."""
     cluster = ControllerCluster([1, 2, 3])
     assert create_one(cluster, topic) is expected
@@ -149,7 +149,7 @@ def test_existing_and_colliding_names_are_refused(cluster: ControllerCluster) ->
 
 
 @pytest.mark.pure  # puts a class of its own in the place of one that is compiled
-def test_names_are_compared_with_those_that_came_since(
+def test_names_are_compared_with_topics_created_since(
     cluster: ControllerCluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The taken names are updated, and built anew only after names were deleted."""
@@ -177,7 +177,7 @@ def test_names_are_compared_with_those_that_came_since(
     assert len(made) == 2
 
 
-def test_a_topic_that_appears_meanwhile_does_not_collide_with_itself(
+def test_a_topic_created_concurrently_already_exists(
     cluster: ControllerCluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """CP-88, CP-89: of two concurrent creations the later one gets TOPIC_ALREADY_EXISTS."""

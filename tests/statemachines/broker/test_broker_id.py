@@ -36,7 +36,7 @@ def test_no_id_is_generated_where_that_is_disabled() -> None:
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_what_log_directories_say_of_their_broker(version: str) -> None:
+def test_meta_properties_of_log_directories_determine_the_broker_id(version: str) -> None:
     """New directories have no ``meta.properties``; one without a cluster id is accepted."""
     flags = behaviour(version)
     assert check_meta_properties({"a": {}, "b": {}}, "c", -1, flags) is None

@@ -14,7 +14,7 @@ def change(cluster: ControllerCluster, entity_type: str, entity: str, **values: 
     cluster.settle()
 
 
-def test_every_broker_hears_of_a_topics_change() -> None:
+def test_a_change_of_a_topics_configuration_reaches_every_broker() -> None:
     """CP-201, CP-202: the override applies everywhere, and deleting it restores the default."""
     cluster = ControllerCluster([1, 2])
     cluster.create_topic("t", (1, 2))
@@ -65,7 +65,7 @@ def test_a_new_topics_configuration_is_read_when_it_is_first_hosted() -> None:
     assert not follower.knows("t")
 
 
-def test_a_configuration_asked_for_too_early_arrives_by_itself() -> None:
+def test_a_topics_configuration_replaces_the_brokers_values_once_it_is_read() -> None:
     """CP-202: the broker's values apply until the topics' are read, in one batch for all topics."""
     cluster = ControllerCluster([1])
     heard: list[str] = []
@@ -112,7 +112,7 @@ def test_a_bad_entry_is_skipped() -> None:
     assert len([text for _, level, text in cluster.log if level == "error"]) == 2
 
 
-def test_an_entry_that_another_broker_removes_meanwhile_hides_no_later_one() -> None:
+def test_a_notification_removed_meanwhile_hides_no_later_one() -> None:
     """The entry is listed, but can no longer be read."""
     cluster = ControllerCluster([1])
     cluster.create_topic("t", (1,))
@@ -183,7 +183,7 @@ def test_turning_unclean_election_on_elects_without_failover() -> None:
         assert cluster.active.context.unclean_leader_elections == 1
 
 
-def test_turning_it_on_needs_a_failover_before_2_0() -> None:
+def test_turning_unclean_election_on_needs_a_failover_before_2_0() -> None:
     """Up to 1.1 the controller does not try the partition again
     (docs/kafka/election.md#unclean-election)."""
     cluster = ControllerCluster([1, 2, 3], "1.1")
@@ -211,7 +211,7 @@ def test_changes_missed_during_a_session_change_are_caught_up() -> None:
     assert follower.topic_config("t")["retention.ms"] == 3
 
 
-def test_a_broker_that_cannot_follow_takes_nothing_until_it_can() -> None:
+def test_a_change_that_a_broker_cannot_apply_is_rejected_as_a_whole() -> None:
     """A change that a tool writes to ZooKeeper is applied as a whole or not at all; a broker that
     starts accepts it (``DynamicBrokerConfig.updateBrokerConfig``)."""
     cluster = ControllerCluster([1, 2])
@@ -228,7 +228,7 @@ def test_a_broker_that_cannot_follow_takes_nothing_until_it_can() -> None:
     assert cluster.processes[2].config["min.insync.replicas"] == 2
 
 
-def test_a_broker_remembers_what_it_cannot_follow() -> None:
+def test_a_broker_stores_defaults_that_it_cannot_apply() -> None:
     """Kafka's ``updateDefaultConfig`` stores the values before it checks whether they can be
     applied."""
     cluster = ControllerCluster([1])
@@ -244,7 +244,7 @@ def test_a_broker_remembers_what_it_cannot_follow() -> None:
     assert config.applied == (config.dynamic_default, config.dynamic_of_broker)
 
 
-def test_a_broker_that_starts_takes_no_values_that_do_not_fit_together() -> None:
+def test_a_starting_broker_rejects_values_that_contradict_each_other() -> None:
     """Kafka: ``KafkaConfig.validateValues``. The number of threads may change by any factor, as no
     thread pool runs yet."""
     cluster = ControllerCluster([1])
@@ -255,7 +255,7 @@ def test_a_broker_that_starts_takes_no_values_that_do_not_fit_together() -> None
     assert "at least 1MB per cleaner thread" in cluster.log[-1][2]
 
 
-def test_what_may_not_change_is_left_out_of_what_is_stored() -> None:
+def test_stored_values_that_may_not_change_are_ignored() -> None:
     """The other stored values are applied (``DynamicBrokerConfig.fromPersistentProps``)."""
     cluster = ControllerCluster([1])
     cluster.dynamic_config(1, [])
@@ -266,7 +266,7 @@ def test_what_may_not_change_is_left_out_of_what_is_stored() -> None:
     assert "Cannot update these configs dynamically: Set(num.partitions)" in cluster.log[-1][2]
 
 
-def test_all_can_be_forgotten_however_far_the_way_back() -> None:
+def test_all_dynamic_values_can_be_removed_at_once() -> None:
     """A client could only halve a thread pool."""
     cluster = ControllerCluster([1])
     follower = cluster.dynamic_config(1, [])

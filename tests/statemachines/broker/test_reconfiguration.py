@@ -166,7 +166,7 @@ def test_connections_have_limits(version: str) -> None:
 
 
 @pytest.mark.parametrize("version", ALL)
-def test_reporters_are_classes_that_there_are(version: str) -> None:
+def test_metrics_reporters_have_to_be_known_classes(version: str) -> None:
     """Kafka: ``DynamicMetricsReporters.validateReconfiguration``."""
     assert refusal(version, metric_reporters="a.B") == WRAPPED.format(
         "Validation of dynamic config update of Set(metric.reporters) failed with class "
@@ -176,7 +176,7 @@ def test_reporters_are_classes_that_there_are(version: str) -> None:
     assert refusal(version, metric_reporters=jmx) is None
 
 
-def test_what_is_kept_locally_is_at_most_what_is_kept() -> None:
+def test_local_retention_is_at_most_the_whole_retention() -> None:
     """Kafka: ``DynamicLogConfig.validateReconfiguration`` (KIP-405)."""
     start = "Invalid value {} for configuration log.local.retention.{}: Value must not be "
     assert refusal("3.9", log_retention_ms="5", log_local_retention_ms="6") == WRAPPED.format(
@@ -268,7 +268,7 @@ def test_rates_of_replication_are_no_less_than_nothing(version: str) -> None:
 
 
 @pytest.mark.parametrize("version", ["0.10", *ALL])
-def test_what_a_broker_cannot_take_of_zookeeper_is_left_out(version: str) -> None:
+def test_stored_values_that_a_broker_cannot_use_are_ignored(version: str) -> None:
     """Kafka: ``DynamicBrokerConfig.fromPersistentProps``; direct writes to ZooKeeper are not
     checked."""
     stored = {
@@ -343,7 +343,9 @@ def test_listeners_fit_together(version: str) -> None:
 
 
 @pytest.mark.parametrize("version", ALL)
-def test_a_listener_that_there_is_changes_little_together_with_others(version: str) -> None:
+def test_other_settings_of_an_existing_listener_cannot_change_together_with_listeners(
+    version: str,
+) -> None:
     """Kafka: ``DynamicListenerConfig.validateReconfiguration``; before 2.7 it compares the new
     values with themselves."""
     other = {"listeners": "PLAINTEXT://a:1,SSL://a:2"}
@@ -361,7 +363,7 @@ def test_a_listener_that_there_is_changes_little_together_with_others(version: s
 
 
 @pytest.mark.parametrize("version", ALL)
-def test_what_is_deleted_is_checked_since_2_6(version: str) -> None:
+def test_deleted_values_are_validated_since_2_6(version: str) -> None:
     """A broker cannot go back from 32 threads to 8 in one step."""
     expected = None
     if version != "1.1":
@@ -411,6 +413,6 @@ DOUBLES = {
         ("num.io.threads", "x", "x"),
     ],
 )
-def test_a_value_is_shown_as_it_was_parsed(name: str, text: str, shown: str) -> None:
+def test_a_value_is_printed_as_its_parsed_type(name: str, text: str, shown: str) -> None:
     """Kafka: ``ConfigDef.convertToString``."""
     assert release_configs("3.9").broker[name].normalized(text) == shown

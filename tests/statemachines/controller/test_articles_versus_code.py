@@ -50,7 +50,7 @@ def test_zk_triggered_means_the_election_znode(version: str) -> None:
     assert cluster.state("t").leader == 3
 
 
-def test_an_admin_clients_election_is_unclean_only_if_it_says_so() -> None:
+def test_an_admin_clients_election_is_unclean_only_if_requested() -> None:
     """Claim: AdminClientTriggered always allows unclean leaders. Code: only with the type
     UNCLEAN."""
     cluster = ControllerCluster([1, 2, 3])
@@ -217,7 +217,7 @@ def test_a_leader_from_outside_the_isr_needs_permission(
 
 
 @pytest.mark.parametrize("version", ALL)
-def test_a_broker_that_comes_up_leads_only_what_had_no_leader(version: str) -> None:
+def test_a_starting_broker_leads_only_partitions_without_a_leader(version: str) -> None:
     """Claim: its preferred partitions are elected back. Code: only New and Offline partitions get
     leaders."""
     cluster = ControllerCluster([1, 2], version, unclean_leader_election_enable=False)
@@ -282,7 +282,7 @@ def test_the_first_leader_is_the_first_replica_that_lives(version: str) -> None:
     assert (state.leader, state.leader_epoch, state.isr) == (3, 0, (3, 1))
 
 
-def test_who_hears_of_a_leader_depends_on_the_strategy() -> None:
+def test_the_recipients_of_leader_and_isr_depend_on_the_strategy() -> None:
     """Claim: all live replicas. Code: for Offline the live ones, for Preferred all, for Reassign
     the target, and for ControlledShutdown the leaving broker as well."""
     cluster = ControllerCluster([1, 2, 3, 4])

@@ -71,7 +71,9 @@ def test_there_is_a_selector_for_preferred_replicas() -> None:
 @pytest.mark.parametrize(
     ("version", "expected"), [("0.10", {2, 3}), ("1.1", {3}), ("2.8", {2, 3}), ("3.9", {2, 3})]
 )
-def test_a_leaving_broker_is_told_who_leads_now(version: str, expected: set[int]) -> None:
+def test_a_leaving_broker_gets_leader_and_isr_with_the_new_leader(
+    version: str, expected: set[int]
+) -> None:
     """Claim: ControlledShutdown tells live assigned replicas. Code: live or shutting down ones;
     only 1.x forgot the leaving broker."""
     cluster = ControllerCluster([1, 2, 3], version)
@@ -83,7 +85,9 @@ def test_a_leaving_broker_is_told_who_leads_now(version: str, expected: set[int]
 
 @pytest.mark.parametrize("version", ALL)
 @pytest.mark.parametrize("isr", [(4, 3, 2), (2,)], ids=["clean", "unclean"])
-def test_the_offline_election_goes_by_the_assignment(version: str, isr: tuple[int, ...]) -> None:
+def test_the_offline_election_follows_the_order_of_the_assignment(
+    version: str, isr: tuple[int, ...]
+) -> None:
     """Claim: Offline picks any live broker. Code: the first one in the order of the assignment,
     whatever the order of the ISR."""
     cluster = ControllerCluster([1, 2, 3, 4], version, unclean_leader_election_enable=True)
@@ -115,7 +119,7 @@ def test_startup_elects_for_new_and_offline_partitions(version: str) -> None:
 
 
 @pytest.mark.parametrize("version", ALL)
-def test_only_the_new_replica_is_told_that_it_is_new(version: str) -> None:
+def test_only_the_new_replica_gets_leader_and_isr(version: str) -> None:
     """Claim: NewReplica sends LeaderAndIsr to all replicas of the partition. Code: only to the new
     one; UpdateMetadata goes to every broker."""
     cluster = ControllerCluster([1, 2, 3], version)
@@ -131,7 +135,7 @@ def test_only_the_new_replica_is_told_that_it_is_new(version: str) -> None:
 @pytest.mark.parametrize(
     ("version", "expected"), [("0.10", (1,)), ("1.1", (1, 2)), ("2.8", (1, 2)), ("3.9", (1, 2))]
 )
-def test_a_new_replica_hears_what_the_controller_remembers(
+def test_a_new_replica_gets_the_cached_leadership_of_the_controller(
     version: str, expected: tuple[int, ...]
 ) -> None:
     """Claim: NewReplica reads the state from ZooKeeper. Code: 0.10 did; from 1.1 the cache."""
@@ -205,7 +209,7 @@ def test_a_replica_goes_offline_without_leadership(version: str, expected: Repli
 
 
 @pytest.mark.parametrize("version", ALL)
-def test_the_first_online_transition_tells_live_replicas_only(version: str) -> None:
+def test_the_first_online_transition_informs_live_replicas_only(version: str) -> None:
     """Claim: every move to Online ends with an election and LeaderAndIsr to all replicas. Code:
     from New it is an initialisation, with LeaderAndIsr to live replicas."""
     cluster = ControllerCluster([1, 2, 3], version)

@@ -56,7 +56,7 @@ def test_a_deposed_controller_that_answers_an_error_stays_until_its_watch_fires(
     assert cluster.state("t") == before
 
 
-def test_a_leaving_broker_counts_as_leaving_until_it_is_gone() -> None:
+def test_a_leaving_broker_is_marked_until_its_failure_is_handled() -> None:
     """The mark is removed when the broker's failure is handled
     (docs/kafka/brokers.md#controlled-shutdown)."""
     cluster = ControllerCluster([1, 2])
@@ -66,7 +66,7 @@ def test_a_leaving_broker_counts_as_leaving_until_it_is_gone() -> None:
     assert list(cluster.active.context.brokers.shutting_down_broker_ids) == []
 
 
-def test_a_new_tenure_does_not_know_who_was_leaving() -> None:
+def test_a_new_controller_does_not_know_which_brokers_are_leaving() -> None:
     """The broker asked only the previous controller."""
     cluster = ControllerCluster([1, 2, 3])
     cluster.create_topic("t", (2, 3))
@@ -103,7 +103,7 @@ def test_topics_queued_for_deletion_are_left_alone_since_2_1(version: str, leade
     assert cluster.controlled_shutdown(3) == ([] if leader == 2 else [TP])
 
 
-def test_shutting_down_brokers_are_told_of_their_lost_leadership_not_in_1_1() -> None:
+def test_shutting_down_brokers_learn_of_their_lost_leadership_except_in_1_1() -> None:
     """1.1 elected among live brokers only (docs/kafka/election.md#selectors)."""
     for version, is_told in (("1.1", False), ("2.8", True)):
         cluster = ControllerCluster([1, 2, 3], version)

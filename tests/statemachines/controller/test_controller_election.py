@@ -76,7 +76,7 @@ def test_exactly_one_broker_is_the_controller(version: str) -> None:
     assert epochs == [1, 2, 3]
 
 
-def test_a_deposed_controller_does_no_harm_creating_topics() -> None:
+def test_a_deposed_controller_cannot_create_topics() -> None:
     """CP-70: its guarded write fails; it logs this at level info and reads the controller's id."""
     cluster = ControllerCluster([1, 2])
     controller = cluster.active
@@ -95,7 +95,7 @@ def test_a_deposed_controller_does_no_harm_creating_topics() -> None:
 
 
 @pytest.mark.parametrize("what", ["delete", "elect", "reassign"])
-def test_a_deposed_controller_resigns_whatever_it_writes(what: str) -> None:
+def test_any_write_of_a_deposed_controller_makes_it_resign(what: str) -> None:
     """CP-70, CP-73: deletions, elections and reassignments meet ControllerMoved."""
     cluster = ControllerCluster([1, 2])
     cluster.create_topic("t", (1, 2))
@@ -141,7 +141,7 @@ def test_broken_batches_make_another_broker_controller() -> None:
     assert cluster.active.epoch == 2
 
 
-def test_a_failing_failover_gives_the_controllership_away() -> None:
+def test_a_failed_failover_deletes_the_controller_znode() -> None:
     """Any error during failover deletes /controller
     (docs/kafka/controller-failover.md#election)."""
     cluster = ControllerCluster([1, 2])
@@ -210,7 +210,7 @@ def test_failover_announces_brokers_before_leaders() -> None:
     assert len(cluster.sent[0][1].live_brokers) == 3
 
 
-def test_failover_reads_after_it_watches() -> None:
+def test_failover_sets_watches_before_it_reads() -> None:
     """The exact order of a new controller's ZooKeeper requests
     (docs/kafka/controller-failover.md#failover)."""
     cluster = ControllerCluster([1, 2])
@@ -261,7 +261,7 @@ def test_expiry_drops_queued_events_and_registers_again() -> None:
     assert cluster.active.epoch == 2
 
 
-def test_a_controller_whose_session_expired_is_none_until_it_is_elected_again() -> None:
+def test_a_controller_whose_session_expired_is_inactive_until_it_is_elected_again() -> None:
     """Until then it is not active, and has no epoch."""
     cluster = ControllerCluster([1])
     controller = cluster.active
@@ -270,7 +270,7 @@ def test_a_controller_whose_session_expired_is_none_until_it_is_elected_again() 
     assert (controller.is_active, controller.epoch) == (False, 0)
 
 
-def test_a_second_expiry_in_0_10_leaves_nobody_in_control() -> None:
+def test_a_second_session_expiry_in_0_10_leaves_the_cluster_without_a_controller() -> None:
     """KAFKA-4229: ZkClient reports two new sessions. At the second, the broker finds the node that
     the first created, resigns, and does not stand for election while the node exists. The node's
     deletion ends this."""
@@ -287,7 +287,9 @@ def test_a_second_expiry_in_0_10_leaves_nobody_in_control() -> None:
 
 
 @pytest.mark.parametrize(("version", "epoch"), [("0.10", 1), ("1.0", 0), ("1.1", 0), ("3.9", 0)])
-def test_who_is_alone_with_a_new_session_leads_anew_in_0_10(version: str, epoch: int) -> None:
+def test_a_lone_broker_with_a_new_session_elects_leaders_anew_in_0_10(
+    version: str, epoch: int
+) -> None:
     """It is elected before it is registered, and takes itself for dead until then
     (docs/kafka/controller-failover.md#session-expiry)."""
     cluster = ControllerCluster([1], version)
@@ -299,7 +301,9 @@ def test_who_is_alone_with_a_new_session_leads_anew_in_0_10(version: str, epoch:
 
 
 @pytest.mark.parametrize(("version", "elects"), [("1.0", True), ("1.1", False), ("3.9", False)])
-def test_a_deletion_between_two_watches_is_heard_by_none(version: str, elects: bool) -> None:
+def test_a_deletion_between_two_watches_is_missed_by_all_brokers(
+    version: str, elects: bool
+) -> None:
     """A broker that is notified of the creation of ``/controller``, and finds no node, does not
     stand for election; up to 1.0 the client reports the deletion
     (``ZkClient.fireDataChangedEvents``, docs/kafka/controller-failover.md#election)."""
@@ -448,7 +452,7 @@ def test_stop_replica_flags_share_a_request_since_2_6() -> None:
     assert [s.partition_states[0].delete_partition for s in stops] == [False, True]
 
 
-def test_winning_the_node_but_not_the_epoch_gives_the_node_back() -> None:
+def test_winning_the_node_but_not_the_epoch_deletes_the_node() -> None:
     """There are two steps; a broker that fails in the second one cannot be the controller
     (docs/kafka/controller-failover.md#election)."""
     cluster = ControllerCluster([1, 2], "1.1")

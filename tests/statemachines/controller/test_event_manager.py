@@ -121,7 +121,7 @@ def test_closing_removes_the_metrics() -> None:
     assert manager.is_closed
 
 
-def test_closing_preempts_what_waits_and_finishes_what_runs() -> None:
+def test_closing_preempts_queued_events_and_finishes_the_current_one() -> None:
     """CP-64: one event is being processed and two wait; only the waiting ones are preempted."""
     host, recorder, manager = started()
     outcomes: list[Any] = []
@@ -144,7 +144,7 @@ def test_closing_preempts_what_waits_and_finishes_what_runs() -> None:
     assert ("TopicChange", "finished") in phases
 
 
-def test_preempted_requests_are_told_who_they_should_have_asked() -> None:
+def test_preempted_requests_get_their_error() -> None:
     """CP-65: elections, reassignments, lists and controlled shutdowns each get their error."""
     _host, _recorder, manager = started()
     outcomes: list[Any] = []
@@ -172,7 +172,7 @@ def test_cleared_events_vanish_silently_before_2_0() -> None:
     assert recorder.seen == [TopicChange()]
 
 
-def test_a_waiter_hears_when_its_event_starts() -> None:
+def test_a_waiter_is_notified_when_its_event_starts() -> None:
     """The session watcher blocks until Expire is being processed
     (docs/kafka/controller-failover.md#session-expiry)."""
     host, recorder, manager = started()

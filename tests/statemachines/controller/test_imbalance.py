@@ -52,7 +52,7 @@ def test_the_limit_must_be_exceeded(partitions: int, is_moved: bool) -> None:
     assert is_moved == bool(candidates(context)[1])
 
 
-def test_the_ratio_counts_only_what_a_broker_should_lead() -> None:
+def test_the_ratio_counts_only_partitions_that_a_broker_should_lead() -> None:
     """The ratio is per preferred broker, not over the whole cluster."""
     context = context_with([2])
     for number in range(1, 50):

@@ -83,7 +83,7 @@ def test_an_isr_change_is_announced_and_keeps_the_leader_epoch() -> None:
     assert {type(request).__name__ for _, request in cluster.sent} == {"UpdateMetadataRequest"}
 
 
-def test_a_refused_isr_change_is_announced_as_it_is() -> None:
+def test_a_refused_isr_change_announces_the_stored_state() -> None:
     """All brokers, including the leader that was too late, get the stored state
     (``KafkaController.processAlterPartition``)."""
     cluster = ControllerCluster([1, 2, 3])

@@ -105,7 +105,7 @@ def test_an_unclean_leader_is_marked_until_it_changes_the_isr_since_3_2(version:
     assert stored() == {"leader": 2, "isr": [2, 3], "leader_recovery_state": None}
 
 
-def test_an_unclean_leader_that_proposes_the_isr_it_has_has_recovered() -> None:
+def test_an_unclean_leader_that_proposes_its_current_isr_has_recovered() -> None:
     """The ISR is unchanged, but the proposal clears the mark (KIP-704)."""
     cluster = ControllerCluster([1, 2, 3], "3.9")
     cluster.create_topic("t", (3, 2), config={"unclean.leader.election.enable": "true"})
@@ -172,7 +172,7 @@ def test_pending_preferred_elections_are_taken_up_at_failover() -> None:
     assert "/admin/preferred_replica_election" not in cluster.zookeeper.tree.nodes
 
 
-def test_a_dying_topic_of_a_pending_election_stays_as_it_is_in_0_10() -> None:
+def test_a_topic_being_deleted_with_a_pending_election_stays_unchanged_in_0_10() -> None:
     """It gets no leader at failover, and its deletion is not resumed
     (``KafkaController.initializeTopicDeletion``, KAFKA-5107)."""
     cluster = ControllerCluster([3, 1, 2], "0.10", delete_topic_enable=True)
@@ -208,7 +208,7 @@ def test_a_tenth_is_not_enough_and_a_ninth_is() -> None:
         assert (cluster.state("t").leader == 2) == is_moved
 
 
-def test_the_timer_comes_back_as_the_version_says() -> None:
+def test_the_rebalance_timer_is_rescheduled_as_in_each_version() -> None:
     """By default after the handler has ended, in 0.10 at a fixed rate, and never if disabled
     (docs/kafka/election.md#rebalancing)."""
     for version, enabled, expected in (("2.8", True, 3), ("0.10", True, 3), ("2.8", False, 0)):

@@ -27,7 +27,7 @@ def write(cluster: ControllerCluster, path: str, data: bytes) -> None:
 
 
 @pytest.mark.parametrize("version", ["1.1", "2.8"])
-def test_a_new_controller_hears_of_partitions_that_are_added(version: str) -> None:
+def test_a_new_controller_is_notified_of_added_partitions(version: str) -> None:
     """It watches the topics that existed before its election (``initializeControllerContext``)."""
     cluster = ControllerCluster([1, 2, 3], version)
     cluster.create_topic("t", (2,))
@@ -36,7 +36,7 @@ def test_a_new_controller_hears_of_partitions_that_are_added(version: str) -> No
     assert cluster.state("t", 1).leader == 3
 
 
-def test_a_new_controller_hears_of_changed_endpoints() -> None:
+def test_a_new_controller_is_notified_of_changed_endpoints() -> None:
     """It watches the registrations that existed before its election
     (``initializeControllerContext``)."""
     cluster = ControllerCluster([1, 2, 3])
@@ -67,7 +67,7 @@ def test_a_former_controller_watches_the_node_of_the_controller_alone(version: s
     assert client._child_change == {}
 
 
-def test_answers_to_a_former_controller_count_no_more() -> None:
+def test_answers_to_a_former_controller_are_ignored() -> None:
     """They are ignored, also in its next tenure."""
     cluster = ControllerCluster([1, 2])
     cluster.create_topic("t", (2, 1))
@@ -93,7 +93,7 @@ def test_a_former_controller_has_no_channels() -> None:
     assert cluster.sent == []
 
 
-def test_a_topic_whose_deletion_waits_for_a_reassignment_goes_when_that_is_over() -> None:
+def test_a_deletion_that_waits_for_a_reassignment_follows_its_completion() -> None:
     """A new controller finds both requests, and reassigns first
     (docs/kafka/controller-failover.md#failover)."""
     cluster = ControllerCluster([1, 2, 3])
@@ -134,7 +134,7 @@ def test_a_reassignment_to_no_replica_is_refused() -> None:
     assert text == "Empty replica list specified in partition reassignment."
 
 
-def test_a_directory_that_failed_before_is_no_news() -> None:
+def test_a_replica_already_known_as_offline_is_not_taken_offline_again() -> None:
     """A response takes only replicas offline that were not known as offline
     (``processLeaderAndIsrResponseReceived``)."""
     cluster = ControllerCluster([1, 2, 3])
@@ -158,7 +158,7 @@ def test_a_topic_that_someone_removed_by_hand_is_forgotten() -> None:
     assert cluster.brokers[3].metadata == {}
 
 
-def test_no_election_fails_over_what_has_one_replica_when_its_broker_leaves() -> None:
+def test_a_controlled_shutdown_skips_partitions_with_one_replica() -> None:
     """Partitions with one replica are skipped (``doControlledShutdown``)."""
     cluster = ControllerCluster([1, 2])
     cluster.create_topic("t", (2,))

@@ -27,7 +27,9 @@ def requests(cluster: ControllerCluster, kind: type[Any]) -> list[Any]:
 @pytest.mark.parametrize(
     ("version", "expected"), [("0.10", [0, 1, 1, 0]), ("1.1", [0, 1, 0, 0]), ("2.8", [0, 1, 0, 0])]
 )
-def test_the_offline_count_before_2_1_is_taken_anew(version: str, expected: list[int]) -> None:
+def test_the_offline_count_before_2_1_is_computed_when_read(
+    version: str, expected: list[int]
+) -> None:
     """KAFKA-6753: since 2.1 a count is kept. Before, the gauge counted partitions when it was read,
     so that none of a deleted topic remained. KAFKA-4441: 0.10.1 counted topics being deleted, 1.1
     did not."""
@@ -65,7 +67,7 @@ def test_the_imbalance_of_a_queued_topic_counts_in_0_10(version: str, expected: 
     ("version", "state", "is_announced"),
     [("0.10", PartitionState.ONLINE, True), ("1.1", PartitionState.OFFLINE, False)],
 )
-def test_in_0_10_a_failure_concerns_what_the_dead_broker_led(
+def test_in_0_10_a_failure_affects_only_partitions_that_the_dead_broker_led(
     version: str, state: PartitionState, is_announced: bool
 ) -> None:
     """Up to 0.11 partitions led by other brokers stay Online, and the death of a broker that led

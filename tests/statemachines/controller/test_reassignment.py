@@ -13,7 +13,7 @@ from fakekafka.zkfake.messages import SetDataRequest, ZkCode
 TP = TopicPartition("t", 0)
 
 
-def test_reassignments_found_at_failover_go_on() -> None:
+def test_reassignments_found_at_failover_are_resumed() -> None:
     """They are stored in the topics' znodes; the leader epoch rises once more
     (docs/kafka/controller-failover.md#failover)."""
     cluster = ControllerCluster([1, 2, 3])
@@ -41,7 +41,7 @@ def test_the_latest_request_wins_over_the_znode() -> None:
     assert cluster.assignment("t") == ReplicaAssignment((3, 1), (3,), (1,))
 
 
-def test_a_reassignment_to_a_broker_that_is_not_there_is_refused() -> None:
+def test_a_reassignment_to_an_unknown_broker_is_refused() -> None:
     """Also if other new brokers are live; existing replicas may be on dead brokers."""
     cluster = ControllerCluster([1, 2, 3])
     cluster.create_topic("t", (1, 2))
@@ -55,7 +55,7 @@ def test_a_reassignment_to_a_broker_that_is_not_there_is_refused() -> None:
     assert error is ErrorCode.NONE
 
 
-def test_a_reassignment_asked_for_by_znode_may_name_anyone() -> None:
+def test_a_reassignment_requested_by_znode_is_not_validated() -> None:
     """Replicas are not validated, and unknown partitions are removed from the znode
     (docs/kafka/reassignment.md)."""
     cluster = ControllerCluster([1])
@@ -184,7 +184,7 @@ def test_a_cancelled_reassignment_drops_even_the_only_replica_in_sync(
 
 
 @pytest.mark.parametrize("version", ["2.8", "3.9"])
-def test_a_replica_that_was_dropped_while_alone_in_sync_leads_again_with_what_it_has(
+def test_a_replica_dropped_while_alone_in_sync_leads_again_with_its_remaining_log(
     version: str,
 ) -> None:
     """A reassignment to the broker in the ISR, and an election, make it the leader, although its

@@ -92,7 +92,7 @@ def test_metrics_follow_the_cluster_and_are_zero_elsewhere() -> None:
     assert [other[name] for name in names] == [0, 0, 0, 0]
 
 
-def test_queue_sizes_are_those_of_the_channels() -> None:
+def test_queue_sizes_count_the_requests_of_each_channel() -> None:
     """Requests queue up for a broker that does not answer (docs/kafka/controller-state.md)."""
     cluster = ControllerCluster([1, 2])
     cluster.held.add(2)
@@ -175,7 +175,7 @@ def test_feature_updates_are_validated(update: Any, expected: ErrorCode) -> None
         assert run_now(cluster.zk.brokers.get_feature_znode())[0] == FeatureZnode(True)
 
 
-def test_the_event_of_a_moved_controller_is_an_exception_for_those_who_asked() -> None:
+def test_controlled_shutdown_at_an_inactive_controller_raises_controller_moved() -> None:
     """An inactive controller answers with ControllerMoved
     (docs/kafka/brokers.md#controlled-shutdown)."""
     cluster = ControllerCluster([1, 2])

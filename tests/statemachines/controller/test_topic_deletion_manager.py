@@ -211,7 +211,7 @@ def test_disabled_deletion_does_nothing_but_drop_requests() -> None:
     assert world.states("foo") == {ReplicaState.ONLINE}
 
 
-def test_what_one_topic_waited_for_frees_no_other() -> None:
+def test_resuming_one_topics_deletion_resumes_no_other() -> None:
     """Each topic waits independently (``TopicDeletionManager.resumeDeletionForTopics``)."""
     world = World()
     run_now(world.manager.init(["foo", "bar"], ["foo", "bar"]))

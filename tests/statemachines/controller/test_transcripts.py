@@ -13,7 +13,7 @@ SCENARIOS = sorted((Path(__file__).parent / "transcripts").glob("*.txt"))
 
 
 @pytest.mark.parametrize("path", SCENARIOS, ids=lambda path: path.stem)
-def test_a_scenario_comes_out_as_written(path: Path) -> None:
+def test_a_scenario_matches_its_transcript(path: Path) -> None:
     """Golden transcripts; ``FAKEKAFKA_REWRITE=1`` rewrites them. CP numbers are in the files."""
     text = path.read_text()
     now = run_transcript(text)
@@ -23,7 +23,7 @@ def test_a_scenario_comes_out_as_written(path: Path) -> None:
 
 
 @pytest.mark.parametrize("path", SCENARIOS, ids=lambda path: path.stem)
-def test_a_scenario_says_which_behaviours_it_pins(path: Path) -> None:
+def test_a_scenario_cites_the_behaviours_that_it_pins(path: Path) -> None:
     """Every file opens with a comment that cites behaviours of the reference."""
     opening = path.read_text().split("\n\n", maxsplit=1)[0]
     assert opening.startswith("#")

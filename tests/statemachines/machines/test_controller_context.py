@@ -68,7 +68,7 @@ def test_unknown_partitions_read_as_empty() -> None:
         pytest.param(ReplicaAssignment((1, 2, 3, 4), (4,), (2,)), (1, 3, 4), id="CP-52"),
     ],
 )  # fmt: skip
-def test_the_target_is_what_is_not_removed(
+def test_the_target_of_a_reassignment_excludes_removed_replicas(
     assignment: ReplicaAssignment, target: tuple[int, ...]
 ) -> None:
     """CP-51, CP-52."""
@@ -94,7 +94,7 @@ def test_a_redirected_reassignment_starts_from_the_origin() -> None:
     assert redirected == origin.reassign_to((7, 8, 9))
 
 
-def test_reassigning_to_the_origin_undoes_it() -> None:
+def test_reassigning_to_the_origin_reverts_the_reassignment() -> None:
     """CP-56."""
     ongoing = ReplicaAssignment((1, 2, 3)).reassign_to((4, 5, 6))
     assert ongoing.reassign_to(ongoing.origin) == ReplicaAssignment((1, 2, 3))
@@ -325,7 +325,7 @@ leadership_steps = st.lists(
 
 
 @given(leadership_steps)
-def test_incremental_counts_and_indexes_equal_those_counted_afresh(
+def test_incremental_counts_and_indexes_equal_recomputed_ones(
     steps: list[tuple[str, int, list[int], PartitionState]],
 ) -> None:
     """After any sequence of changes, they equal counts over all partitions."""

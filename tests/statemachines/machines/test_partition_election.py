@@ -63,7 +63,7 @@ def test_a_reassignment_elects_among_its_targets(make_core: MakeCore) -> None:
 
 
 @pytest.mark.parametrize(("version", "told"), [("1.1", [6]), ("2.8", [5, 6])])
-def test_a_leaving_broker_is_told_of_its_successor_since_2_1(
+def test_a_leaving_broker_learns_of_its_successor_since_2_1(
     make_core: MakeCore, version: str, told: list[int]
 ) -> None:
     """KAFKA-7482: in 1.1 and 2.0 the leaving broker did not count as online."""
@@ -74,7 +74,9 @@ def test_a_leaving_broker_is_told_of_its_successor_since_2_1(
     assert sorted(core.channels.leader_and_isr()) == told
 
 
-def test_controlled_shutdown_moves_the_leader_and_tells_both(make_core: MakeCore) -> None:
+def test_controlled_shutdown_moves_the_leader_and_informs_both_replicas(
+    make_core: MakeCore,
+) -> None:
     """CP-10."""
     core = make_core(5, 6)
     core.context.brokers.shutting_down_broker_ids.add(5)
@@ -84,7 +86,7 @@ def test_controlled_shutdown_moves_the_leader_and_tells_both(make_core: MakeCore
     assert sorted(core.channels.leader_and_isr()) == [5, 6]
 
 
-def test_kafka_1_1_tells_only_who_stays(make_core: MakeCore) -> None:
+def test_kafka_1_1_informs_only_the_remaining_replicas(make_core: MakeCore) -> None:
     """Since 2.1 the leaving broker gets LeaderAndIsr again (KAFKA-7482)
     (docs/kafka/election.md#selectors)."""
     core = make_core(5, 6, version="1.1")
@@ -266,7 +268,9 @@ def test_many_elections_cost_two_batches(make_core: MakeCore) -> None:
 # -- as Kafka 0.10 did them (docs/kafka/election.md#selectors) -------------------------------------
 
 
-def test_kafka_0_10_goes_partition_by_partition_without_guard(make_core: MakeCore) -> None:
+def test_kafka_0_10_elects_partition_by_partition_without_an_epoch_check(
+    make_core: MakeCore,
+) -> None:
     """Partitions are read and written one by one, without batches or transactions."""
     core = make_core(5, version="0.10")
     tps = [TopicPartition("t", n) for n in range(2)]
@@ -288,7 +292,7 @@ def test_kafka_0_10_elects_uncleanly_by_default(make_core: MakeCore) -> None:
     assert core.context.unclean_leader_elections == 1
 
 
-def test_kafka_0_10_reads_and_decides_again_what_another_wrote_meanwhile(
+def test_kafka_0_10_rereads_and_elects_again_after_a_conflicting_write(
     make_core: MakeCore,
 ) -> None:
     """The second round elects from the ISR as stored then."""
@@ -310,7 +314,7 @@ def test_kafka_0_10_reads_and_decides_again_what_another_wrote_meanwhile(
     assert len(raced) == 1
 
 
-def test_kafka_0_10_leaves_what_a_newer_controller_wrote(make_core: MakeCore) -> None:
+def test_kafka_0_10_leaves_the_state_of_a_newer_controller_alone(make_core: MakeCore) -> None:
     core = make_core(5, version="0.10")
     core.have(TP, OFFLINE, (5,), -1, (5,), controller_epoch=core.context.epoch + 1, cached=False)
     outcome = core.move([TP], ONLINE, OfflinePartition())[TP]
@@ -343,7 +347,7 @@ def test_kafka_0_10_reassign_and_controlled_shutdown(make_core: MakeCore) -> Non
     assert isinstance(core.move([TP], ONLINE, ControlledShutdown())[TP], StateChangeFailed)
 
 
-def test_kafka_0_10_without_strategy_rewrites_what_is_there(make_core: MakeCore) -> None:
+def test_kafka_0_10_without_a_strategy_rewrites_the_current_state(make_core: MakeCore) -> None:
     """The default selector logs a warning and changes only the version."""
     core = make_core(5, version="0.10")
     core.have(TP, ONLINE, (5,), 5, (5,))

@@ -73,7 +73,7 @@ def test_initialisation_ignores_the_strategy_and_leaves_dead_replicas_out(
     assert sorted(core.channels.leader_and_isr()) == [5, 6]
 
 
-def test_a_broker_that_is_leaving_is_told_nothing_of_a_new_partition(make_core: MakeCore) -> None:
+def test_a_leaving_broker_gets_no_leader_and_isr_of_a_new_partition(make_core: MakeCore) -> None:
     """LeaderAndIsr goes to the first ISR, which does not contain that broker."""
     core = make_core(5, 6)
     core.assign(TP, 6, 5)
@@ -236,7 +236,7 @@ class Heard:
         self.elections.append((strategy, list(partitions), list(outcomes)))
 
 
-def test_a_listener_hears_every_state_and_every_pass_of_elections(core: Core) -> None:
+def test_a_listener_gets_every_state_and_every_round_of_elections(core: Core) -> None:
     """Moves from Online to Online are included, and so are moves without an election."""
     heard = Heard()
     core.context.states.listeners.append(heard)

@@ -107,12 +107,12 @@ def test_an_illegal_move_of_a_replica(
     ]
 
 
-def test_there_are_eight_and_thirty_five_of_them() -> None:
+def test_there_are_eight_illegal_partition_moves_and_thirty_five_replica_moves() -> None:
     """8 legal pairs of 16; 14 of 49 (docs/kafka/partition-states.md)."""
     assert (len(illegal(PARTITIONS)), len(illegal(REPLICAS))) == (8, 35)
 
 
-def test_the_legal_ones_beside_it_go_on(core: Core) -> None:
+def test_legal_moves_beside_an_illegal_one_are_made(core: Core) -> None:
     """Only the refused partition is skipped (docs/kafka/partition-states.md)."""
     for tp in (TP, OTHER):
         core.assign(tp, 5)

@@ -124,7 +124,7 @@ def test_a_new_unassigned_replica_is_added_to_the_assignment(core: Core) -> None
 
 
 @pytest.mark.parametrize("current", [ONLINE, OFFLINE, INELIGIBLE])
-def test_coming_online_tells_the_replica_its_role_again(core: Core, current: ReplicaState) -> None:
+def test_coming_online_resends_the_replica_its_role(core: Core, current: ReplicaState) -> None:
     """CP-29, CP-31, CP-32: LeaderAndIsr has the same epoch and is not marked as new."""
     leads(core, 5)
     core.put_replica(TP, 5, current)
@@ -164,7 +164,7 @@ def test_a_replica_outside_the_isr_costs_no_write_but_is_announced(make_core: Ma
     assert [s.leader_epoch for s in core.channels.leader_and_isr()[5]] == [0]
 
 
-def test_the_last_isr_member_stays_in_it(make_core: MakeCore) -> None:
+def test_the_last_isr_member_stays_in_the_isr(make_core: MakeCore) -> None:
     """CP-111, CP-112: the ISR stays [x] with x dead and leader -1, whether unclean election is
     allowed or not."""
     core = make_core(5, config={"unclean.leader.election.enable": True})
@@ -299,7 +299,7 @@ def test_a_deleted_replica_leaves_assignment_and_states(core: Core) -> None:
     assert core.context.topics.partitions_on_broker(5) == []
 
 
-def test_a_new_replica_of_a_led_partition_is_told_to_be_created(core: Core) -> None:
+def test_a_new_replica_of_a_led_partition_gets_leader_and_isr_marked_new(core: Core) -> None:
     """LeaderAndIsr with is_new goes to this broker only, metadata to all brokers."""
     core.register(6)
     leads(core, 5)

@@ -111,7 +111,7 @@ def test_is_new_sticks(cluster: Any) -> None:
     assert states[3].is_new is False
 
 
-def test_only_registered_brokers_are_told(cluster: Any) -> None:
+def test_requests_go_only_to_registered_brokers(cluster: Any) -> None:
     """CP-168: broker 2 is shutting down and 3 is dead; negative ids are ignored."""
     cluster.context.brokers.shutting_down_broker_ids.add(2)
     cluster.context.brokers.remove_live_brokers([3])
@@ -133,7 +133,7 @@ def test_partitions_without_leadership_are_left_out_of_metadata(cluster: Any) ->
     assert [broker.id for broker in request.live_brokers] == [1, 2, 3]
 
 
-def test_metadata_of_a_queued_topic_says_so(cluster: Any) -> None:
+def test_metadata_of_a_queued_topic_marks_the_deletion(cluster: Any) -> None:
     """CP-170: leader -2, epochs 0, and the same ISR; other topics are not affected."""
     cluster.context.topics.queue_topic_deletion(["t"])
     cluster.batch.add_update_metadata_request_for_brokers([1], [T0, U0])
@@ -144,7 +144,7 @@ def test_metadata_of_a_queued_topic_says_so(cluster: Any) -> None:
     assert (kept.leader, kept.leader_epoch, kept.zk_version) == (1, 3, 8)
 
 
-def test_metadata_is_what_was_known_when_last_added(cluster: Any) -> None:
+def test_metadata_has_the_leadership_last_added(cluster: Any) -> None:
     """Adding a partition again replaces its leadership by the newer one."""
     cluster.batch.add_update_metadata_request_for_brokers([1], [T0])
     cluster.context.topics.put_partition_leadership_info(T0, decision(2, 4))

@@ -24,7 +24,7 @@ def test_tables_cover_every_state_with_kafkas_numbers() -> None:
     assert [s.value for s in ReplicaState] == [1, 2, 3, 4, 5, 6, 7]
 
 
-def test_before_2_3_one_pair_less() -> None:
+def test_before_2_3_one_transition_is_missing() -> None:
     """DeletionIneligible is legal only after DeletionStarted."""
     old = replica_predecessors(behaviour("1.1"))
     assert sum(map(len, old.values())) == 13
@@ -40,7 +40,7 @@ def test_the_table_has_one_row_per_state() -> None:
     assert len(lines) == 2 + 7
 
 
-def test_a_partition_moves_only_as_kafkas_does() -> None:
+def test_a_partition_has_kafkas_transitions() -> None:
     """``PartitionState.validPreviousStates``, pair by pair."""
     found = {str(state): set(map(str, before)) for state, before in PARTITION_PREDECESSORS.items()}
     assert found == {
@@ -51,7 +51,7 @@ def test_a_partition_moves_only_as_kafkas_does() -> None:
     }
 
 
-def test_a_replica_moves_only_as_kafkas_does() -> None:
+def test_a_replica_has_kafkas_transitions() -> None:
     """``ReplicaState.validPreviousStates``, pair by pair."""
     ineligible = "ReplicaDeletionIneligible"
     running = {"NewReplica", "OnlineReplica", "OfflineReplica", ineligible}

@@ -81,7 +81,7 @@ def zookeeper() -> LocalZooKeeper:
     return LocalZooKeeper(lambda: START_MS)
 
 
-def test_an_acl_is_stored_and_every_broker_hears_of_it(zookeeper: LocalZooKeeper) -> None:
+def test_an_acl_is_stored_and_announced_to_every_broker(zookeeper: LocalZooKeeper) -> None:
     """It is in the znode of its resource, and a notification names the resource."""
     one, other = Broker(zookeeper), Broker(zookeeper)
     assert one.create(Acl(ORDERS, READ)).results == ((ErrorCode.NONE, None),)
@@ -105,7 +105,7 @@ def test_acls_of_a_prefix_are_kept_apart(zookeeper: LocalZooKeeper) -> None:
     assert len(zookeeper.children("/kafka-acl-changes")) == 1
 
 
-def test_acls_of_a_resource_are_added_to_those_there(zookeeper: LocalZooKeeper) -> None:
+def test_acls_are_added_to_the_existing_ones_of_a_resource(zookeeper: LocalZooKeeper) -> None:
     """An ACL that exists already changes nothing and causes no notification."""
     one = Broker(zookeeper)
     one.create(Acl(ORDERS, READ))
@@ -150,7 +150,7 @@ def create_against(
     assert raced
 
 
-def test_a_change_of_another_broker_meanwhile_is_kept(zookeeper: LocalZooKeeper) -> None:
+def test_a_concurrent_change_of_another_broker_is_kept(zookeeper: LocalZooKeeper) -> None:
     """The write expects the version that was read; after a conflict the change starts again."""
     one, other = Broker(zookeeper), Broker(zookeeper)
     one.create(Acl(ORDERS, READ))
@@ -158,7 +158,9 @@ def test_a_change_of_another_broker_meanwhile_is_kept(zookeeper: LocalZooKeeper)
     assert one.known() == {ORDERS: [READ, NO_WRITE, WRITE]}
 
 
-def test_a_znode_that_another_broker_makes_meanwhile_is_kept(zookeeper: LocalZooKeeper) -> None:
+def test_a_znode_that_another_broker_creates_concurrently_is_kept(
+    zookeeper: LocalZooKeeper,
+) -> None:
     """After NODEEXISTS the ACLs are read again."""
     one, other = Broker(zookeeper), Broker(zookeeper)
     create_against(other, one, CreateRequest, ZkCode.NODEEXISTS)
@@ -217,7 +219,7 @@ def test_deleted_acls_are_gone_at_every_broker(zookeeper: LocalZooKeeper) -> Non
     assert zookeeper.children("/kafka-acl-extended/prefixed/Topic") == []
 
 
-def test_what_a_filter_does_not_match_stays(zookeeper: LocalZooKeeper) -> None:
+def test_acls_that_a_filter_does_not_match_stay(zookeeper: LocalZooKeeper) -> None:
     """This includes other ACLs of the same resource."""
     one = Broker(zookeeper)
     one.create(Acl(ORDERS, READ), Acl(ORDERS, NO_WRITE))
@@ -259,7 +261,7 @@ def test_acls_are_described_by_a_filter(zookeeper: LocalZooKeeper) -> None:
         ),
     ],
 )
-def test_an_acl_that_names_no_one_thing_is_refused(
+def test_an_acl_without_a_definite_resource_is_refused(
     zookeeper: LocalZooKeeper, acl: Acl, text: str
 ) -> None:
     """Other ACLs of the request are created."""
@@ -301,13 +303,13 @@ def test_a_notification_names_its_resource(resource: Resource) -> None:
 
 
 @pytest.mark.parametrize("data", [b"Nothing:t", b"{}", b'{"resourceType": 1}'])
-def test_a_malformed_notification_is_told(data: bytes) -> None:
+def test_a_malformed_notification_raises_an_error(data: bytes) -> None:
     """Decoding raises ``ValueError``, upon which the notification is skipped."""
     with pytest.raises(ValueError, match="malformed ACL change"):
         decode_acl_change(data)
 
 
-def test_stored_acls_are_read_as_they_were_written() -> None:
+def test_stored_acls_survive_encoding() -> None:
     """An empty znode has no ACLs."""
     assert decode_acls(encode_acls((READ, NO_WRITE))) == (READ, NO_WRITE)
     assert decode_acls(b"") == decode_acls(None) == ()

@@ -210,7 +210,7 @@ def test_a_super_user_has_a_right_to_any_topic() -> None:
     assert not made.is_allowed_for_any(BOB, HERE, AclOperation.WRITE, TOPIC)
 
 
-def test_where_resources_are_open_everybody_has_a_right_to_any_topic() -> None:
+def test_if_resources_without_acls_are_open_everyone_has_a_right_to_any_topic() -> None:
     """An ACL that denies it for all topics takes precedence
     (``AclAuthorizer.authorizeByResourceType``)."""
     is_open = {"allow.everyone.if.no.acl.found": True}
@@ -220,7 +220,7 @@ def test_where_resources_are_open_everybody_has_a_right_to_any_topic() -> None:
     assert not made.is_allowed_for_any(ALICE, HERE, AclOperation.WRITE, TOPIC)
 
 
-def test_the_acls_of_a_resource_take_the_place_of_those_before() -> None:
+def test_new_acls_of_a_resource_replace_the_former_ones() -> None:
     """If there are none, the resource counts as one that never had ACLs."""
     made = authorizer(("orders", ALICE, "ALLOW", "READ"), ("ord...", ALICE, "ALLOW", "WRITE"))
     orders = Resource(TOPIC, "orders")

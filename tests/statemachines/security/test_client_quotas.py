@@ -37,7 +37,7 @@ def test_the_most_particular_quota_holds(left_out: int) -> None:
     assert found[1] == 1
 
 
-def test_without_a_quota_nobody_waits() -> None:
+def test_without_a_quota_no_client_is_throttled() -> None:
     """Usage is not counted either."""
     quotas = ClientQuotas(BrokerConfig())
     assert quotas.quota(PRODUCER_BYTE_RATE, "u", "c") is None
@@ -53,7 +53,7 @@ def test_a_rate_is_that_of_eleven_seconds() -> None:
     assert rate.throttle_ms(1100, 0) == 0
 
 
-def test_what_was_used_is_forgotten_after_eleven_seconds() -> None:
+def test_usage_is_forgotten_after_eleven_seconds() -> None:
     """The oldest window is dropped."""
     rate = ClientRate(11, 1000)
     rate.record(11000, 0)
@@ -70,7 +70,7 @@ def test_a_window_ends_after_its_time() -> None:
     assert rate.measure(11_000)[0] == 100
 
 
-def test_whoever_enforces_quotas_hears_when_the_last_one_goes() -> None:
+def test_the_callback_reports_when_the_last_quota_is_removed() -> None:
     """While any quota is left, usage is counted."""
     told: list[bool] = []
     quotas = ClientQuotas(BrokerConfig())
@@ -102,7 +102,7 @@ def test_users_and_clients_share_the_quota_that_names_them() -> None:
     assert quotas.use_bytes(PRODUCER_BYTE_RATE, "u", "d", 1, 0) == 0
 
 
-def test_a_changed_quota_is_counted_anew() -> None:
+def test_a_changed_quota_resets_usage() -> None:
     """Earlier usage does not throttle clients (Kafka: ``updateQuotaMetricConfigs``)."""
     quotas = with_quotas((("clients", "c"),))
     assert quotas.use_bytes(PRODUCER_BYTE_RATE, "u", "c", 1000, 0) > 0
@@ -111,7 +111,7 @@ def test_a_changed_quota_is_counted_anew() -> None:
     assert quotas.use_bytes(PRODUCER_BYTE_RATE, "u", "c", 1, 0) > 0
 
 
-def test_exactly_the_quota_makes_nobody_wait() -> None:
+def test_using_exactly_the_quota_throttles_no_client() -> None:
     """This is the quota of ten seconds used at once; one more byte throttles the client."""
     quotas = with_quotas((("clients", "c"),))
     assert quotas.use_bytes(PRODUCER_BYTE_RATE, "u", "c", 10, 0) == 0
@@ -216,7 +216,7 @@ def test_a_user_whose_requests_take_too_long_waits_at_every_client() -> None:
     assert quotas.request_throttle_ms("v", "c", 0) == 0
 
 
-def test_a_quota_of_an_address_is_told_and_can_be_asked_for() -> None:
+def test_a_quota_of_an_address_is_reported_and_can_be_read() -> None:
     """The callback is called when the quota is set, changed and removed, but not if there was
     none."""
     quotas = ClientQuotas(BrokerConfig())
@@ -233,7 +233,7 @@ def test_a_quota_of_an_address_is_told_and_can_be_asked_for() -> None:
     assert not quotas.has_quota({"ip": "a"}, rate, 2.0)
 
 
-def test_connections_are_counted_anew_with_the_rest() -> None:
+def test_forgetting_usage_resets_the_connection_counts() -> None:
     quotas = ClientQuotas(BrokerConfig())
     quotas.ip_changed("a", {"connection_creation_rate": "1"})
     assert [quotas.connect("a", 0) for _ in range(11)] == [0] * 10 + [1000]

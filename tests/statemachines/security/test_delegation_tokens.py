@@ -82,7 +82,7 @@ def test_a_token_lives_until_it_expires_at_every_broker(machine: Machine) -> Non
     assert len(machine.brokers[1].all()) == 1
 
 
-def test_a_token_lives_as_long_as_was_asked_for_within_the_limit(machine: Machine) -> None:
+def test_a_token_lives_for_the_requested_time_within_the_limit(machine: Machine) -> None:
     """The limit is ``delegation.token.max.lifetime.ms``; the token expires no later than its
     lifetime ends."""
     short, long = machine.create(lifetime_ms=HOUR_MS), machine.create(lifetime_ms=30 * DAY_MS)
@@ -127,7 +127,7 @@ def test_a_token_that_has_expired_is_not_renewed(machine: Machine) -> None:
         assert refused == (ErrorCode.DELEGATION_TOKEN_EXPIRED, -1)
 
 
-def test_a_token_ends_at_every_broker_when_one_is_told_so(machine: Machine) -> None:
+def test_expiring_a_token_at_one_broker_ends_it_at_all(machine: Machine) -> None:
     """It ends at once with a negative period, else after the period; other principals may not end
     it."""
     token, other = machine.create(BOB), machine.create(BOB)
@@ -142,7 +142,7 @@ def test_a_token_ends_at_every_broker_when_one_is_told_so(machine: Machine) -> N
     assert machine.is_taken(other) == [False, False]
 
 
-def test_the_controller_alone_deletes_what_has_expired() -> None:
+def test_only_the_controller_deletes_expired_tokens() -> None:
     """The other brokers are notified."""
     machine = Machine(**{"delegation.token.expiry.check.interval.ms": HOUR_MS})
     token = machine.create()

@@ -106,7 +106,7 @@ def test_a_change_leaves_the_other_quotas_of_an_entity(fixture: ZkFixture) -> No
     assert describe(fixture).entries == ()
 
 
-def test_what_is_only_validated_is_not_stored(fixture: ZkFixture) -> None:
+def test_a_quota_that_is_only_validated_is_not_stored(fixture: ZkFixture) -> None:
     """Its errors are reported nevertheless."""
     assert alter(fixture, ALICE, validate_only=True, producer_byte_rate=1.0)[0] is ErrorCode.NONE
     assert alter(fixture, ALICE, validate_only=True, wrong=1.0)[0] is ErrorCode.INVALID_REQUEST
@@ -138,7 +138,7 @@ def test_a_rate_of_bytes_is_whole(fixture: ZkFixture, value: float) -> None:
         ),
     ],
 )
-def test_an_entity_that_is_none_is_refused(fixture: ZkFixture, entity: Entity, text: str) -> None:
+def test_an_invalid_entity_is_refused(fixture: ZkFixture, entity: Entity, text: str) -> None:
     """Other alterations of the request succeed."""
     alterations = (QuotaAlteration(entity, ((RATE, 1.0),)), QuotaAlteration(APP, ((RATE, 1.0),)))
     response = run_now(QuotaAdmin(fixture.zk).alter(AlterClientQuotasRequest(alterations)))
@@ -207,7 +207,7 @@ def test_a_filter_says_which_entities_are_described(
         ),
     ],
 )
-def test_a_filter_that_is_none_is_refused(
+def test_an_invalid_filter_is_refused(
     many: ZkFixture, kinds: tuple[str, ...], error: ErrorCode, text: str
 ) -> None:
     """The messages are Kafka's."""

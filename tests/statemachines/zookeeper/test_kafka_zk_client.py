@@ -102,7 +102,7 @@ def test_exists_arms_the_watch_of_a_missing_node(fixture: ZkFixture) -> None:
     assert handler.seen == ["created"]
 
 
-def test_child_watches_are_armed_only_when_asked_for(fixture: ZkFixture) -> None:
+def test_child_watches_are_set_only_if_requested(fixture: ZkFixture) -> None:
     """CP-196."""
     zk, handler = fixture.zk, Watching()
     zk.requests.client.register_child_change_handler(znode_paths.BROKER_TOPICS, handler)

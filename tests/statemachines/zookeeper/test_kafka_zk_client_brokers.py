@@ -69,7 +69,7 @@ def test_a_leftover_of_the_own_expired_session_is_replaced(fixture: ZkFixture) -
     assert owner == fixture.client.session_id
 
 
-def test_a_registration_that_vanishes_meanwhile_is_made_again(fixture: ZkFixture) -> None:
+def test_a_registration_that_vanishes_during_the_check_is_created_again(fixture: ZkFixture) -> None:
     """It is deleted between the failed create and the read of its owner
     (docs/kafka/controller-failover.md#broker-epochs)."""
     fixture.client.fail_next(is_election, ZkCode.NODEEXISTS)
@@ -132,7 +132,7 @@ def test_producer_id_blocks_never_overlap(fixture: ZkFixture) -> None:
     assert run_now(ZkFixture().zk.brokers.allocate_producer_id_block(1)) == (0, 999)
 
 
-def test_a_raced_producer_id_block_is_asked_for_again(fixture: ZkFixture) -> None:
+def test_a_raced_producer_id_block_is_requested_again(fixture: ZkFixture) -> None:
     """Another broker took the block between read and write."""
     raced: list[Any] = []
 

@@ -167,7 +167,7 @@ def test_an_election_that_another_won_in_the_same_epoch_is_lost(fixture: ZkFixtu
     assert raced == [(1, 1)]
 
 
-def test_the_node_of_ones_own_former_session_is_no_success(fixture: ZkFixture) -> None:
+def test_a_node_of_the_brokers_former_session_is_no_successful_election(fixture: ZkFixture) -> None:
     """The node names the broker, but with the previous epoch, and disappears with that session."""
     former = fixture.beside().zk.brokers
     run_now(former.register_controller_and_increment_controller_epoch(1))

@@ -65,7 +65,7 @@ def test_a_write_that_zookeeper_refuses_says_why() -> None:
             zookeeper.set("/mine", 1)
 
 
-def test_a_write_without_a_majority_of_servers_gives_up() -> None:
+def test_a_write_without_a_majority_of_servers_times_out() -> None:
     with simulation(1, zookeepers=3) as cluster:
         cluster.zookeeper.server(1).kill()
         cluster.zookeeper.server(2).kill()
@@ -76,7 +76,7 @@ def test_a_write_without_a_majority_of_servers_gives_up() -> None:
         cluster.zookeeper.create("/mine")
 
 
-def test_kafka_sees_what_is_written() -> None:
+def test_a_reassignment_written_to_zookeeper_is_carried_out() -> None:
     """Kafka carries out a reassignment requested by znode, as the tools before 2.4 did."""
     with simulation(3) as cluster:
         cluster.create_topic("t", assignment={0: [1]})
@@ -182,7 +182,7 @@ def test_a_view_has_the_version_of_the_state_and_the_log_directories() -> None:
 # -- holds -----------------------------------------------------------------------------------------
 
 
-def test_held_messages_go_on_one_by_one() -> None:
+def test_held_messages_are_released_one_by_one() -> None:
     """``release`` sends a hold's oldest messages first; an ended hold keeps none back."""
     with simulation(1, topics={"t": 1}) as cluster:
         hold = cluster.network.hold(lambda d: isinstance(d.message, ProduceRequest))
@@ -245,7 +245,7 @@ def orders_are_led() -> bool:
     return False
 
 
-def test_a_wait_that_ends_in_vain_names_the_condition_and_what_was_seen() -> None:
+def test_a_wait_that_times_out_names_the_condition_and_its_values() -> None:
     with simulation(2, topics={"t": 1}, seed=7) as cluster:
         with pytest.raises(WaitTimeout) as caught:
             cluster.run_until(lambda: cluster.controller.id == 9 and cluster.topics(), 100)
@@ -272,7 +272,7 @@ def test_a_wait_that_ends_in_vain_names_the_condition_and_what_was_seen() -> Non
         ([].append, "list.append did not hold within 1 s (x)"),
     ],
 )
-def test_what_can_be_told_of_a_condition_is_told(condition: Any, text: str) -> None:
+def test_a_condition_is_described_as_far_as_possible(condition: Any, text: str) -> None:
     """A condition without source is named; parts that raise or are long are no problem."""
     from fakekafka.testing.condition_text import failed_wait
 
@@ -294,7 +294,7 @@ def test_warnings_go_to_the_trace_and_to_logging(caplog: pytest.LogCaptureFixtur
         assert not any("usual" in note for note in notes)
 
 
-def test_nothing_is_printed_where_nobody_has_configured_logging() -> None:
+def test_nothing_is_printed_if_logging_is_not_configured() -> None:
     """Warnings are not printed if logging is not configured; Python alone would print to stderr."""
     program = (
         "from fakekafka import Simulation\n"

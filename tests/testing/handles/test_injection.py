@@ -99,7 +99,7 @@ def first_error(pair: Simulation, request: data.ProduceRequest) -> ErrorCode:
     return answer.partitions[0].error
 
 
-def test_a_partition_that_is_meant_fails_and_the_others_are_served(pair: Simulation) -> None:
+def test_a_selected_partition_fails_and_the_others_are_served(pair: Simulation) -> None:
     """Only the named partition fails; the response keeps the partition order of the request."""
     injection = pair.inject("Produce", "NOT_ENOUGH_REPLICAS", topic="orders", partition=1)
     answer = pair.ask(1, produce_request(("orders", 0), ("orders", 1), ("audit", 0)))
@@ -116,7 +116,7 @@ def test_a_partition_that_is_meant_fails_and_the_others_are_served(pair: Simulat
     assert not pair.runtime.network.interceptors
 
 
-def test_a_topic_that_is_meant_fails_with_all_its_partitions(pair: Simulation) -> None:
+def test_a_selected_topic_fails_with_all_its_partitions(pair: Simulation) -> None:
     pair.inject("Produce", "TOPIC_AUTHORIZATION_FAILED", topic="orders")
     answer = pair.ask(1, produce_request(("orders", 0), ("audit", 0), ("orders", 1)))
     assert errors_by_partition(answer) == {
@@ -169,7 +169,7 @@ def test_the_nth_request_is_the_first_that_is_affected(pair: Simulation) -> None
     assert injection.applied == 2
 
 
-def test_without_a_limit_it_lasts_until_it_is_cancelled(pair: Simulation) -> None:
+def test_an_injection_without_a_limit_lasts_until_it_is_cancelled(pair: Simulation) -> None:
     injection = pair.inject("Produce", "INVALID_RECORD", times=None)
     request = produce_request(("orders", 0))
     for _ in range(3):
@@ -215,7 +215,7 @@ def test_a_function_may_leave_a_request_alone_or_name_an_error(pair: Simulation)
     assert first_error(pair, request) is ErrorCode.NONE
 
 
-def test_an_answer_that_does_not_fit_ends_the_run_with_what_would_fit(pair: Simulation) -> None:
+def test_an_answer_of_the_wrong_type_ends_the_run_and_names_the_right_one(pair: Simulation) -> None:
     injection = pair.inject("Produce", answer=lambda request: request)
     with pytest.raises(UsageError, match="answer must give a ProduceResponse"):
         pair.ask(1, produce_request(("orders", 0)))
@@ -305,7 +305,7 @@ def test_real_clients_see_the_error_of_one_partition(runtime: str) -> None:
         ({"error": 1, "client_id": 5}, "client_id must be a string, not 5"),
     ],
 )
-def test_injections_that_make_no_sense_are_refused(
+def test_invalid_injections_are_refused(
     pair: Simulation, options: dict[str, Any], message: str
 ) -> None:
     with pytest.raises(UsageError, match=re.escape(message)):

@@ -63,7 +63,7 @@ def test_a_random_broker_lives(looked_at: Simulation) -> None:
         ("transaction-coordinator:a", "no broker has the role 'transaction-coordinator:a' now"),
     ],
 )
-def test_a_role_that_nobody_has_is_not_there_yet(
+def test_a_role_without_a_broker_raises_not_there_yet(
     looked_at: Simulation, role: str, message: str
 ) -> None:
     with pytest.raises(NotThereYet, match=message):
@@ -102,7 +102,7 @@ USES: dict[str, Callable[[EmulatedCluster], object]] = {
 
 
 @pytest.mark.parametrize("name", USES)
-def test_a_role_stands_wherever_a_broker_is_named(simulation: Simulation, name: str) -> None:
+def test_a_role_can_be_used_wherever_a_broker_is_named(simulation: Simulation, name: str) -> None:
     leader = simulation.partition("orders", 0).leader
     USES[name](simulation)
     if name == "move_to":
@@ -125,7 +125,7 @@ def test_the_coordinator_of_a_group_is_the_leader_of_its_partition(version: str)
         assert c.broker("coordinator:checkout").id == asked.node_id
 
 
-def test_references_that_read_alike_are_equal() -> None:
+def test_references_with_the_same_text_are_equal() -> None:
     assert BrokerReference("leader:a-0") == BrokerReference("leader:a-0")
     assert len({BrokerReference("leader:a-0"), BrokerReference("leader:a-0")}) == 1
     assert BrokerReference("leader:a-0") != BrokerReference("leader:a-1")

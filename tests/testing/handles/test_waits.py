@@ -36,7 +36,9 @@ def test_a_leader_that_is_cut_off_is_replaced_in_the_wait(simulation: Simulation
     assert simulation.wait_for_leader("orders", other_than=1, timeout_s=60) == 2
 
 
-def test_a_wait_for_a_leader_in_vain_tells_leader_isr_and_offsets(simulation: Simulation) -> None:
+def test_a_wait_for_a_leader_that_times_out_reports_leader_isr_and_offsets(
+    simulation: Simulation,
+) -> None:
     simulation.produce("orders", ["a", "b"], partition=1)
     simulation.run_for(1000)
     simulation.broker(3).kill()
@@ -59,7 +61,7 @@ def test_a_topic_that_comes_later_is_waited_for() -> None:
             simulation.wait_for_records("later", 1, timeout_s=0.5)
 
 
-def test_the_wait_for_records_gives_them_partition_by_partition(simulation: Simulation) -> None:
+def test_the_wait_for_records_returns_them_partition_by_partition(simulation: Simulation) -> None:
     simulation.produce("orders", "second", partition=1)
     simulation.produce("orders", ["first", "too"], partition=0)
     found = simulation.wait_for_records("orders", 3)
@@ -68,7 +70,7 @@ def test_the_wait_for_records_gives_them_partition_by_partition(simulation: Simu
     assert [record.value for record in only] == [b"second"]
 
 
-def test_a_record_tells_its_partition_and_everything_that_was_sent(simulation: Simulation) -> None:
+def test_a_record_has_its_partition_and_everything_that_was_sent(simulation: Simulation) -> None:
     simulation.produce("orders", "second", partition=1)
     simulation.produce("orders", "first", key="k", headers=[("trace", b"1")])
     first, second = simulation.records("orders")
@@ -79,7 +81,7 @@ def test_a_record_tells_its_partition_and_everything_that_was_sent(simulation: S
     assert simulation.records("orders", 1) == simulation.consume("orders", 1) == [second]
 
 
-def test_of_a_replica_all_records_are_those_of_the_partitions_it_has(
+def test_records_of_a_replica_are_those_of_its_partitions(
     simulation: Simulation,
 ) -> None:
     simulation.produce("orders", "first")
@@ -91,7 +93,7 @@ def test_of_a_replica_all_records_are_those_of_the_partitions_it_has(
         simulation.records("of-two", replica=1)
 
 
-def test_records_of_a_topic_that_is_not_there_are_an_error_with_the_nearest_name(
+def test_records_of_an_unknown_topic_are_an_error_with_the_nearest_name(
     simulation: Simulation,
 ) -> None:
     with pytest.raises(
@@ -100,7 +102,7 @@ def test_records_of_a_topic_that_is_not_there_are_an_error_with_the_nearest_name
         simulation.records("order")
 
 
-def test_no_count_waits_for_all_that_the_leaders_have(simulation: Simulation) -> None:
+def test_without_a_count_the_wait_is_for_all_records_of_the_leaders(simulation: Simulation) -> None:
     assert simulation.wait_for_records("orders", 0) == []
     simulation.network.partition([2], [1, 3])
     simulation.produce("orders", "alone", partition=1, acks=1)
@@ -142,7 +144,7 @@ def test_in_real_time_the_waits_are_the_same() -> None:
 
 
 @pytest.mark.parametrize("every_ms", [None, 10])
-def test_a_condition_about_what_is_not_there_does_not_hold_yet(
+def test_a_condition_that_raises_not_there_yet_is_evaluated_again(
     simulation: Simulation, every_ms: float | None
 ) -> None:
     """A condition that raises NotThereYet, as with no active controller, is evaluated again."""
@@ -155,7 +157,7 @@ def test_a_condition_about_what_is_not_there_does_not_hold_yet(
     assert simulation.controller.epoch == before + 1
 
 
-def test_in_real_time_a_condition_may_be_about_what_is_not_there_yet() -> None:
+def test_in_real_time_a_condition_may_raise_not_there_yet() -> None:
     asked: list[int] = []
     with Cluster(brokers=1) as cluster:
 
@@ -175,7 +177,9 @@ def test_in_real_time_a_condition_may_be_about_what_is_not_there_yet() -> None:
             cluster.wait_until(never, 0.01)
 
 
-def test_a_retriable_error_of_kafka_is_not_yet(simulation: Simulation) -> None:
+def test_a_condition_that_raises_a_retriable_error_is_evaluated_again(
+    simulation: Simulation,
+) -> None:
     def retriable() -> bool:
         if simulation.now_ms < begun_ms + 5:
             raise KafkaError(ErrorCode.NOT_COORDINATOR, "it moves")

@@ -103,7 +103,7 @@ def test_an_argument_is_refused_with_its_name() -> None:
 
 
 @pytest.mark.parametrize("name", [name for name, kind in KINDS.items() if kind.type is not object])
-def test_what_is_of_a_plain_type_can_be_read_from_text(name: str) -> None:
+def test_values_of_plain_types_can_be_parsed_from_text(name: str) -> None:
     """A kind of a plain type parses the text of an option or query; other text stays a string."""
     kind = KINDS[name]
     word = str(kind.example or kind.schema.get("enum", ["x"])[0])
@@ -155,7 +155,7 @@ def test_a_table_is_read_in_the_order_of_its_parameters() -> None:
         ([1], "must be a table, not [1]"),
     ],
 )
-def test_what_is_wrong_with_a_table_is_named(given: Any, problem: str) -> None:
+def test_the_error_in_a_table_is_named(given: Any, problem: str) -> None:
     with pytest.raises(BadArgument) as refused:
         read(TABLE, given, other_names=["when"])
     assert str(refused.value) == problem

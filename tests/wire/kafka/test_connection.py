@@ -136,7 +136,7 @@ async def test_records_of_a_produce_request_are_a_view_of_the_received_frame(wir
     assert len(first.records) == 100_000
 
 
-async def test_acks_zero_is_not_answered_and_the_next_request_goes_on(wire: Wire) -> None:
+async def test_acks_zero_is_not_answered_and_the_next_request_is_handled(wire: Wire) -> None:
     """DP: produce with acks=0 gets no response (docs/kafka/produce.md#acknowledgement)."""
     client = await wire.connect()
     wire.backend.answer = lambda request: (
@@ -238,7 +238,7 @@ async def test_several_groups_in_one_offset_fetch_are_requests_of_their_own(wire
     ]
 
 
-async def test_reading_stops_while_many_frames_wait_and_goes_on_later(wire: Wire) -> None:
+async def test_reading_stops_while_many_frames_wait_and_resumes_later(wire: Wire) -> None:
     """A client that sends without reading cannot exhaust the memory."""
     many = 20_000
     client = await wire.connect()
@@ -283,7 +283,7 @@ async def test_nagle_is_off(wire: Wire) -> None:
     assert sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
 
 
-async def test_an_idle_client_that_has_spoken_is_disconnected_silently(
+async def test_an_idle_client_that_sent_requests_is_disconnected_silently(
     make_wire: MakeWire, caplog: pytest.LogCaptureFixture
 ) -> None:
     """connections.max.idle.ms closes quietly; a connection that awaits an answer is not idle."""

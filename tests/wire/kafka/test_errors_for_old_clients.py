@@ -71,7 +71,7 @@ def deleted(error: ErrorCode) -> admin.DeleteTopicsResponse:
         (28, committed, CODE.COORDINATOR_LOAD_IN_PROGRESS, CODE.COORDINATOR_NOT_AVAILABLE, 1),
     ],
 )
-def test_an_error_from_before_its_version(
+def test_a_version_older_than_an_error_gets_an_older_error(
     key: int, answer: Callable[[ErrorCode], object], error: ErrorCode, told: ErrorCode, newest: int
 ) -> None:
     """Clients up to the newest old version get an older error, and later ones the error itself."""
@@ -81,7 +81,7 @@ def test_an_error_from_before_its_version(
 
 
 @pytest.mark.parametrize("version", range(12))
-def test_no_producer_hears_that_it_is_fenced(version: int) -> None:
+def test_produce_never_answers_producer_fenced(version: int) -> None:
     error, told = map(produce, FENCED)
     assert encoded(0, version, error) == encoded(0, version, told)
 

@@ -119,7 +119,7 @@ def test_a_connection_accepted_as_the_loop_ends_is_closed(
     assert [known.fileno() for known in accepted] == [-1]
 
 
-async def test_a_kept_port_is_not_given_to_others(wire: Wire) -> None:
+async def test_a_kept_port_cannot_be_bound_by_others(wire: Wire) -> None:
     """No other socket gets the port while a broker is down."""
     port = wire.listener.port
     wire.listener.close(keep_port=True)
@@ -127,9 +127,7 @@ async def test_a_kept_port_is_not_given_to_others(wire: Wire) -> None:
         other.bind(("127.0.0.1", port))
 
 
-def test_the_port_is_never_free_while_it_is_kept(
-    wire: Wire, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_kept_port_is_never_free(wire: Wire, monkeypatch: pytest.MonkeyPatch) -> None:
     """The socket that keeps the port is bound before the listening one is closed. In a gap between
     them an outgoing connection of a client could be given the port.
     """

@@ -38,7 +38,7 @@ def of_a(*partitions: dict[str, Any], name: str = "name", **more: Any) -> list[d
 # -- records -------------------------------------------------------------------------------------
 
 
-def test_of_a_partition_produced_twice_the_last_mention_counts_where_the_first_was() -> None:
+def test_a_partition_produced_twice_has_the_last_records_in_the_first_place() -> None:
     named = [{"index": n, "records": records} for n, records in ((0, b"x"), (1, None), (0, b"y"))]
     request = asked(PRODUCE, 9, topicData=[{"name": "a", "partitionData": named}])
     assert [(p.topic_partition, p.records) for p in request.partitions] == [
@@ -53,7 +53,7 @@ def fetched(version: int, entry: dict[str, Any] | None = None, **fields: Any) ->
 
 
 @pytest.mark.parametrize("version", [0, 2, 3])
-def test_a_fetch_of_an_old_version_asks_for_all_there_is(version: int) -> None:
+def test_a_fetch_of_an_old_version_has_no_limit_on_the_whole_answer(version: int) -> None:
     """Only version 3 limits the whole answer; none of them has sessions, epochs or isolation."""
     entry = {"fetchOffset": 40, "partitionMaxBytes": 50}
     request = fetched(version, entry, replicaId=-1, maxWaitMs=5, minBytes=6, maxBytes=7)
@@ -62,7 +62,7 @@ def test_a_fetch_of_an_old_version_asks_for_all_there_is(version: int) -> None:
     assert request == data.FetchRequest(-1, 5, 6, limit, (partition,))
 
 
-def test_the_replica_that_fetches_is_told_in_a_tagged_field_since_version_15() -> None:
+def test_the_replica_id_of_a_fetch_is_in_a_tagged_field_since_version_15() -> None:
     """KIP-903: a fetch without the field comes from a consumer."""
     state = {"replicaId": 5, "replicaEpoch": 70}
     told = fetched(15, replicaState=state)
@@ -119,7 +119,7 @@ def test_records_are_deleted_before_the_offset_that_was_named_last() -> None:
 # -- offsets -------------------------------------------------------------------------------------
 
 
-def test_version_0_of_list_offsets_asks_for_several_and_others_for_one() -> None:
+def test_version_0_of_list_offsets_requests_several_offsets_and_others_one() -> None:
     entry = {"partitionIndex": 0, "timestamp": -1, "maxNumOffsets": 7}
     for version, most in ((0, 7), (1, 1)):
         request = asked(LIST_OFFSETS, version, replicaId=-1, topics=of_a(entry))
@@ -134,7 +134,7 @@ def test_offsets_at_an_unknown_isolation_level_are_answered() -> None:
 
 
 @pytest.mark.parametrize(("version", "replica_id"), [(2, -1), (3, 5), (4, 5)])
-def test_who_asks_for_an_epoch_without_a_replica_id_is_a_consumer(
+def test_an_epoch_request_without_a_replica_id_comes_from_a_consumer(
     version: int, replica_id: int
 ) -> None:
     entry = {"partition": 0, "leaderEpoch": 6}
@@ -170,7 +170,7 @@ def test_offsets_in_zookeeper_need_a_group() -> None:
     assert isinstance(asked(OFFSET_FETCH, 1, topics=topics), groups.OffsetFetchRequest)
 
 
-def test_committed_offsets_are_asked_for_once_and_by_null_for_all() -> None:
+def test_null_requests_all_committed_offsets_and_repetitions_are_dropped() -> None:
     topics = [{"name": "a", "partitionIndexes": [0, 1, 0]}]
     request = asked(OFFSET_FETCH, 7, groupId="g", topics=topics, requireStable=True)
     assert request == groups.OffsetFetchRequest("g", (A_0, A_1), True)
@@ -227,7 +227,7 @@ def test_partitions_are_added_to_one_transaction_before_version_4() -> None:
 # -- administration ------------------------------------------------------------------------------
 
 
-def test_metadata_of_no_topics_are_those_of_all_in_version_0() -> None:
+def test_an_empty_list_requests_metadata_of_all_topics_in_version_0() -> None:
     """DP-124: from version 1 on null asks for all topics, and an empty list for none."""
     assert asked(METADATA, 0, topics=[]).topics is None
     assert asked(METADATA, 1, topics=[]).topics == ()
@@ -235,7 +235,7 @@ def test_metadata_of_no_topics_are_those_of_all_in_version_0() -> None:
     assert asked(METADATA, 3, topics=[{"name": "a"}]).allow_auto_topic_creation
 
 
-def test_metadata_are_asked_for_by_ids_or_by_names() -> None:
+def test_metadata_are_requested_by_ids_or_by_names() -> None:
     """Topics may be named by ids since version 12; before, ids and null names are errors."""
     by_id: dict[str, Any] = {"topicId": AN_ID, "name": None}
     by_name: dict[str, Any] = {"topicId": ZERO_UUID, "name": "a"}
@@ -270,9 +270,7 @@ def test_topics_are_deleted_by_name_or_by_id() -> None:
 @pytest.mark.parametrize(
     ("given", "expected"), [(None, None), ([], ()), ([[1], [2]], ((1,), (2,)))]
 )
-def test_partitions_are_created_where_a_broker_likes_or_where_told(
-    given: Any, expected: Any
-) -> None:
+def test_new_partitions_are_placed_by_the_broker_or_as_assigned(given: Any, expected: Any) -> None:
     assignments = None if given is None else [{"brokerIds": ids} for ids in given]
     topics = [{"name": "a", "count": 4, "assignments": assignments}]
     (topic,) = asked(CREATE_PARTITIONS, 3, topics=topics).topics
@@ -305,9 +303,7 @@ def test_null_replicas_cancel_a_reassignment() -> None:
     [(35, "topics", "partitions"), (41, "owners", "owners"), (46, "topics", "partitions"),
      (50, "users", "users")],
 )  # fmt: skip
-def test_null_asks_for_all_and_an_empty_array_for_none(
-    key: int, field: str, attribute: str
-) -> None:
+def test_null_requests_all_and_an_empty_array_none(key: int, field: str, attribute: str) -> None:
     """Null log directories, tokens, reassignments or SCRAM credentials stand for all of them."""
     assert getattr(asked(key, 0, **{field: None}), attribute) is None
     assert getattr(asked(key, 0, **{field: []}), attribute) == ()
@@ -337,7 +333,7 @@ def test_features_may_fall_in_different_ways(version: int, fields: Any, kind: in
     assert request.updates == (admin.FeatureUpdate("f", 3, kind),)
 
 
-def test_a_broker_is_not_asked_for_controllers() -> None:
+def test_describing_controllers_at_a_broker_is_the_wrong_endpoint_type() -> None:
     """KIP-919: a broker answers that it is the wrong endpoint type."""
     assert asked(DESCRIBE_CLUSTER, 1, endpointType=2) == CodecAnswer(WrongEndpointType(2))
     request = asked(DESCRIBE_CLUSTER, 1, includeClusterAuthorizedOperations=True)
@@ -386,7 +382,7 @@ def test_an_acl_of_the_unknown_kind_is_refused_and_of_no_kind_is_unknown(
     ("kind", "name", "owner"),
     [("User", "a", "User:a"), (None, "a", ":a"), ("User", "", None), ("User", None, None)],
 )
-def test_a_token_is_for_who_is_named_or_for_who_asks(
+def test_a_token_belongs_to_the_named_owner_or_to_the_requester(
     kind: str | None, name: str | None, owner: str | None
 ) -> None:
     """KIP-373: without an owner in the request, the token belongs to the requester."""
@@ -419,7 +415,7 @@ def test_of_quotas_of_an_entity_the_last_mention_counts() -> None:
     assert first.changes == (("x", 2.5),)
 
 
-def test_a_member_that_tells_nothing_new_leaves_it_out() -> None:
+def test_null_in_a_heartbeat_keeps_the_former_value() -> None:
     """KIP-848: null stands for the value that the member sent before."""
     request = asked(CONSUMER_GROUP_HEARTBEAT, 1, groupId="g", memberId="m", memberEpoch=3)
     assert request == groups.ConsumerGroupHeartbeatRequest("g", "m", 3)

@@ -29,7 +29,7 @@ def test_results_stand_under_their_topics_in_the_order_of_their_first_ones() -> 
 # -- records -------------------------------------------------------------------------------------
 
 
-def test_what_explains_an_error_of_produce_is_told_with_one_only() -> None:
+def test_produce_answers_have_a_message_only_with_an_error() -> None:
     """KIP-467 and KIP-951: message and current leader are sent only with an error."""
     failed = ErrorCode.NOT_LEADER_OR_FOLLOWER
     good, bad = (
@@ -134,7 +134,7 @@ def test_a_coordinator_without_a_message_has_null_before_version_4_and_none_afte
     assert (tree["key"], tree["nodeId"], tree["host"], tree["port"]) == ("g", 1, "h", 9)
 
 
-def test_a_protocol_of_a_group_that_is_none_is_empty_before_version_7() -> None:
+def test_the_missing_protocol_of_a_group_is_empty_before_version_7() -> None:
     """KIP-559: the protocol may be null since version 7."""
     response = groups.JoinGroupResponse(NONE, "m")
     assert answered(11, 6, response)["protocolName"] == ""
@@ -158,7 +158,7 @@ def test_the_error_of_the_only_member_is_that_of_leaving_before_version_3() -> N
         (ErrorCode.NOT_COORDINATOR, True, 4, NOT_ASKED),
     ],
 )
-def test_operations_on_a_group_are_told_who_asks(
+def test_operations_on_a_group_are_sent_if_requested(
     error: ErrorCode, asked: bool, allowed: int | None, told: int
 ) -> None:
     """KIP-430: without an authorizer all operations are allowed; with an error none are sent."""
@@ -183,7 +183,7 @@ def test_members_of_the_consumer_protocol_may_have_no_assignment() -> None:
 # -- administration ------------------------------------------------------------------------------
 
 
-def test_a_cluster_without_an_id_has_null_for_it() -> None:
+def test_the_missing_id_of_a_cluster_is_null() -> None:
     """In DescribeCluster the id is empty instead, and a client sees only its own listener."""
     response = data.MetadataResponse((BROKER,), "", 7, ())
     tree = answered(3, 12, response)
@@ -198,7 +198,7 @@ def test_a_cluster_without_an_id_has_null_for_it() -> None:
 
 
 @pytest.mark.parametrize("version", [8, 10, 11])
-def test_authorized_operations_are_all_of_them_when_asked_and_nobody_decides(version: int) -> None:
+def test_without_an_authorizer_all_operations_are_authorized_if_requested(version: int) -> None:
     """DP 15.4: Int.Min when not asked; without an authorizer every operation is allowed."""
     topic = data.MetadataTopic(NONE, "orders", False, ())
     decided = data.MetadataTopic(NONE, "decided", False, (), authorized_operations=8)
@@ -242,7 +242,7 @@ def test_a_partition_with_hundreds_of_replicas_is_written_too(version: int) -> N
     assert read["offlineReplicas"] == []
 
 
-def test_a_created_topic_tells_its_configuration() -> None:
+def test_a_created_topic_is_answered_with_its_configuration() -> None:
     """The entries are the broker's, or else those of the request; the list is never null."""
     entry = admin.ConfigEntry("x", "1", 5, read_only=True, is_sensitive=True)
     for topic, told in (
@@ -285,7 +285,7 @@ def test_an_election_error_reaches_clients_of_version_0_in_every_partition() -> 
     assert answered(43, 1, response, request)["replicaElectionResults"] == []
 
 
-def test_a_secret_is_not_told() -> None:
+def test_sensitive_values_are_not_sent() -> None:
     """Neither the value of a sensitive configuration nor its synonyms' values are sent."""
     synonyms = (("password", "default", 5),)
     entry = admin.ConfigEntry("password", "secret", 1, True, synonyms=synonyms)
@@ -303,7 +303,7 @@ def test_topics_without_replicas_in_a_directory_may_be_named_too() -> None:
     assert [(t["name"], len(t["partitions"])) for t in directory["topics"]] == [("a", 0), ("b", 1)]
 
 
-def test_an_isr_that_is_not_stored_is_told_as_nothing() -> None:
+def test_an_isr_that_is_not_stored_is_empty() -> None:
     """An ISR that was not stored is empty, and without KRaft the state is "recovered"."""
     results = (control.AlterIsrPartitionResponse(A_0, ErrorCode.FENCED_LEADER_EPOCH),)
     (topic,) = answered(56, 1, control.AlterIsrResponse(NONE, results))["topics"]
@@ -337,7 +337,7 @@ def test_acls_stand_under_their_resources() -> None:
     }  # fmt: skip
 
 
-def test_a_principal_is_told_in_two_parts() -> None:
+def test_a_principal_is_sent_as_type_and_name() -> None:
     """The name of a principal may contain a colon."""
     token = delegation_tokens.DelegationToken("id", "User:a:b", "", ("User:c",), 1, 2, 3, b"h")
     created = answered(38, 3, delegation_tokens.CreateDelegationTokenResponse(NONE, token))
@@ -353,7 +353,7 @@ def test_a_principal_is_told_in_two_parts() -> None:
     ("error", "message", "told"),
     [(NONE, None, ""), (NONE, "said", "said"), (ErrorCode.INVALID_REQUEST, None, None)],
 )
-def test_where_nothing_is_wrong_a_message_is_empty(
+def test_without_an_error_the_message_is_empty(
     error: ErrorCode, message: str | None, told: str | None
 ) -> None:
     """Without an error the message is empty; with one the entries of quotas are null."""

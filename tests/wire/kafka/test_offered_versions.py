@@ -56,7 +56,7 @@ def test_every_release_takes_batches_of_format_v2_and_older_formats(kafka_versio
     assert ranges[18].minimum == 0
 
 
-def test_3_9_offers_what_a_zookeeper_broker_of_that_release_did() -> None:
+def test_3_9_offers_the_versions_of_a_zookeeper_broker_of_that_release() -> None:
     """Fetch 17, LeaderAndIsr 7, DescribeCluster 1 and the new group protocol are advertised; the
     latter is refused.
     """
@@ -117,7 +117,7 @@ def test_an_api_of_which_no_version_is_left_is_not_offered() -> None:
 
 
 @pytest.mark.parametrize("kafka_version", KAFKA_VERSIONS)
-def test_what_is_offered_the_release_had(kafka_version: str) -> None:
+def test_every_offered_api_existed_in_the_release(kafka_version: str) -> None:
     """The release had every offered API, and each API of the release has a name."""
     release = release_ranges(kafka_version)
     assert set(Codec(kafka_version).ranges) <= set(release) <= set(API_NAMES)

@@ -38,7 +38,7 @@ def test_every_api_is_found_by_its_key(key: int) -> None:
     assert request.flexible == response.flexible
 
 
-def test_every_module_is_of_use() -> None:
+def test_every_module_has_an_api() -> None:
     """Every module has APIs, and keys are in order, as ApiVersions answers in this order."""
     assert list(CODEC_RANGES) == sorted(CODEC_RANGES)
     for module in pkgutil.iter_modules(apis.__path__):
@@ -54,7 +54,7 @@ def test_an_api_that_is_not_served_is_a_key_error() -> None:
         CODECS[4]
 
 
-def test_a_broker_loads_what_it_is_asked_for() -> None:
+def test_a_broker_loads_only_the_codecs_of_requested_apis() -> None:
     """A broker tells the versions of all APIs by means of the codec of ApiVersions alone."""
     command = [sys.executable, "-c", _LOADED]
     done = subprocess.run(command, check=True, capture_output=True, text=True, timeout=30)

@@ -70,6 +70,6 @@ def test_fetched_partitions_are_collected_since_0_11(kafka_version: str, count: 
     assert len(_collected(kafka_version, 1, request).partitions) == count
 
 
-def test_what_the_codec_answers_is_left_alone() -> None:
+def test_answers_of_the_codec_are_left_alone() -> None:
     answer = CodecAnswer(data.FetchResponse(ErrorCode.NONE, 0, ()))
     assert _collected("3.9", 1, answer) is answer

@@ -85,7 +85,7 @@ def test_a_bandwidth_lowers_the_rate(simulation: Simulation) -> None:
     assert [time_ms for time_ms, _ in client.answers] == pytest.approx(expected, abs=0.1)
 
 
-def test_answers_that_are_under_way_when_the_client_goes_are_written_nowhere(
+def test_answers_in_flight_when_the_client_disconnects_are_dropped(
     simulation: Simulation,
 ) -> None:
     simulation.network.latency(0)
@@ -99,7 +99,7 @@ def test_answers_that_are_under_way_when_the_client_goes_are_written_nowhere(
 
 
 @pytest.mark.parametrize("more", [0, 1])
-def test_a_frame_of_the_largest_size_is_taken(simulation: Simulation, more: int) -> None:
+def test_a_frame_of_the_largest_size_is_accepted(simulation: Simulation, more: int) -> None:
     """``socket.request.max.bytes`` is the size up to which a request is accepted."""
     client = VirtualClient(simulation)
     frame = metadata(1) + bytes(more)
@@ -119,7 +119,7 @@ def test_one_direction_of_the_link_may_be_slow(simulation: Simulation) -> None:
     assert client.answers == [(30.0, 1), (30.0, 2)]
 
 
-def test_nothing_overtakes_what_is_under_way_when_the_link_becomes_fast(
+def test_messages_do_not_overtake_earlier_ones_when_the_link_becomes_fast(
     simulation: Simulation,
 ) -> None:
     simulation.network.latency(50)
@@ -155,7 +155,7 @@ def test_a_delay_that_is_injected_is_the_brokers_own(simulation: Simulation) -> 
     assert client.answers == [(130.0, 1), (160.0, 2), (190.0, 3)]
 
 
-def test_a_client_that_has_said_its_last_is_heard_to_the_end(simulation: Simulation) -> None:
+def test_requests_sent_before_a_client_closes_are_handled(simulation: Simulation) -> None:
     """Records sent without acknowledgement are stored before the broker closes the connection."""
     simulation.network.latency(50)
     client = VirtualClient(simulation)
@@ -169,14 +169,16 @@ def test_a_client_that_has_said_its_last_is_heard_to_the_end(simulation: Simulat
     assert client.transport.closed_ms == 100.0
 
 
-def test_a_client_that_owes_nothing_is_closed_at_its_end(simulation: Simulation) -> None:
+def test_a_client_without_open_requests_is_closed_at_its_end_of_file(
+    simulation: Simulation,
+) -> None:
     client = VirtualClient(simulation)
     client.send(metadata(1))
     simulation.run_for(1)
     assert not client.connection.eof_received()
 
 
-def test_what_is_under_way_dies_with_the_connection(simulation: Simulation) -> None:
+def test_messages_in_flight_are_lost_with_the_connection(simulation: Simulation) -> None:
     simulation.network.latency(50)
     client = VirtualClient(simulation)
     client.send(*[produce(number, acks=1) for number in range(3)])
@@ -189,7 +191,7 @@ def test_what_is_under_way_dies_with_the_connection(simulation: Simulation) -> N
     assert client.service.memory.total == 0
 
 
-def test_a_cut_holds_up_what_the_link_has_not_brought(simulation: Simulation) -> None:
+def test_a_cut_delays_requests_still_on_the_link(simulation: Simulation) -> None:
     """TCP retransmits the requests when the cut heals."""
     simulation.network.latency(50)
     client = VirtualClient(simulation)
@@ -219,7 +221,7 @@ def test_a_long_link_takes_no_more_memory_than_is_allowed(simulation: Simulation
     assert simulation.partition("orders", 0).log_end_offset == sent // 60_000
 
 
-def test_many_tiny_frames_count_with_what_they_take(simulation: Simulation) -> None:
+def test_many_tiny_frames_count_with_their_overhead(simulation: Simulation) -> None:
     simulation.network.latency(60_000)
     client = VirtualClient(simulation)
     count = 0
@@ -230,7 +232,7 @@ def test_many_tiny_frames_count_with_what_they_take(simulation: Simulation) -> N
     assert count > 10_000
 
 
-def test_a_broker_goes_on_when_enough_answers_have_arrived(simulation: Simulation) -> None:
+def test_a_broker_resumes_when_enough_answers_have_arrived(simulation: Simulation) -> None:
     """Answers in flight are limited, too, and the requests behind them wait."""
     producer = VirtualClient(simulation)
     for number in range(12):
@@ -252,7 +254,7 @@ def test_a_broker_goes_on_when_enough_answers_have_arrived(simulation: Simulatio
 # -- the queue -----------------------------------------------------------------------------------
 
 
-def test_a_queue_hands_on_in_order_and_counts_what_it_holds(simulation: Simulation) -> None:
+def test_a_queue_delivers_in_order_and_counts_its_bytes(simulation: Simulation) -> None:
     loop = VirtualListener(simulation, 1).loop
     taken: list[tuple[str, int]] = []
     began_ms = simulation.now_ms
@@ -272,7 +274,7 @@ def test_a_queue_hands_on_in_order_and_counts_what_it_holds(simulation: Simulati
     assert (len(taken), len(queue), queue.bytes_held) == (2, 0, 0)
 
 
-def test_what_is_put_in_while_another_arrives_keeps_its_place(simulation: Simulation) -> None:
+def test_an_item_queued_during_a_delivery_keeps_its_place(simulation: Simulation) -> None:
     """An item that is due at once waits for earlier items, and a lost item holds up no other."""
     taken: list[str] = []
     queue: PacedQueue[str] = PacedQueue(

@@ -72,7 +72,7 @@ def test_a_connection_that_ends_inside_a_frame_is_logged(
 
 
 @pytest.mark.slow
-def test_who_never_asks_for_a_session_is_disconnected(
+def test_a_client_that_never_requests_a_session_is_disconnected(
     server: Ensemble, caplog: pytest.LogCaptureFixture
 ) -> None:
     """The connection ends after ZooKeeper's timeout for connections without a session."""
@@ -109,7 +109,7 @@ def test_a_client_that_sends_without_reading_is_held_back(server: Ensemble) -> N
     assert [raw.reply()[0].xid for _ in range(5000)] == list(range(5000))
 
 
-def test_no_request_is_looked_at_while_the_client_takes_no_answers(server: Ensemble) -> None:
+def test_no_request_is_handled_while_the_client_does_not_read(server: Ensemble) -> None:
     """The transport calls ``pause_writing`` while its buffer is full, then ``resume_writing``."""
     raw = server.raw()
     raw.connect()

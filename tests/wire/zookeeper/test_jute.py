@@ -76,7 +76,7 @@ REQUESTS = [
 
 
 @pytest.mark.parametrize(("sent", "expected"), REQUESTS, ids=lambda value: type(value).__name__)
-def test_a_request_of_kazoo_becomes_the_request_it_stands_for(sent: Any, expected: Any) -> None:
+def test_a_request_of_kazoo_is_decoded(sent: Any, expected: Any) -> None:
     """The call has its xid and opcode; access control lists are read and dropped."""
     call = call_of(sent)
     assert (call.xid, call.opcode, call.request) == (7, sent.type, expected)
@@ -158,7 +158,7 @@ def test_a_failed_request_is_answered_by_its_code_without_a_body(code: Any) -> N
     assert body == b""
 
 
-def test_a_failed_transaction_says_what_became_of_each_operation() -> None:
+def test_a_failed_transaction_has_a_result_for_each_operation() -> None:
     """A failed transaction's reply itself has no error, as in ZooKeeper, but its results have."""
     sent = kz.Transaction([kz.Delete("/a", 1), kz.Delete("/b", 1), kz.Delete("/c", 1)])
     codes = (ZkCode.OK, ZkCode.BADVERSION, ZkCode.RUNTIMEINCONSISTENCY)
@@ -196,7 +196,7 @@ def test_kazoo_reads_a_watch_event(event_type: Any) -> None:
     assert kz.Watch.deserialize(body, 0)[0] == (expected, 3, "/a")
 
 
-def test_a_session_is_handed_out_with_its_password() -> None:
+def test_a_new_session_is_sent_with_its_password() -> None:
     """Only a client that knows the password gets the session back."""
     fresh = Connect(kz.Connect(0, 5, 6000, 0, bytes(16), False).serialize())
     assert (fresh.last_zxid_seen, fresh.session_timeout_ms, fresh.session_id) == (5, 6000, 0)
@@ -217,7 +217,7 @@ def test_an_expired_session_is_answered_by_zeros() -> None:
     assert (answer.session_id, answer.time_out, answer.passwd) == (0, 0, bytes(16))
 
 
-def test_a_client_that_does_not_know_read_only_servers_is_not_told_of_them() -> None:
+def test_a_client_that_sent_no_read_only_flag_gets_none() -> None:
     """The flag at the end of the connect response is there only if the request had one."""
     with_flag = kz.Connect(0, 0, 6000, 0, bytes(16), False).serialize()
     long = encode_connected(Connect(with_flag), 42, 4000)
@@ -246,7 +246,7 @@ def test_containers_and_expiring_nodes_are_unimplemented(flags: int) -> None:
     ("scheme", "code"),
     [("digest", ZkCode.OK), ("world", ZkCode.OK), ("ip", ZkCode.OK), ("magic", ZkCode.AUTHFAILED)],
 )
-def test_credentials_of_known_schemes_are_believed(scheme: str, code: ZkCode) -> None:
+def test_credentials_of_known_schemes_are_accepted(scheme: str, code: ZkCode) -> None:
     """Credentials are answered without asking the server."""
     call = call_of(kz.Auth(0, scheme, "user:password"), -4)
     assert (call.code, call.request) == (code, None)
@@ -275,7 +275,7 @@ def test_nonsense_is_refused_with_the_reason(body: bytes, reason: str) -> None:
 
 
 @pytest.mark.parametrize("frame", [b"", b"x" * 27, b"x" * 60, struct.pack(">iqiqi", 1, 0, 0, 0, 0)])
-def test_what_is_no_connect_request_is_refused(frame: bytes) -> None:
+def test_an_invalid_connect_request_is_refused(frame: bytes) -> None:
     """A connect request of another protocol version is refused, too."""
     with pytest.raises(ClientError, match=r"not a connect request|protocol version"):
         Connect(frame)

@@ -60,7 +60,7 @@ def test_the_session_and_its_ephemeral_nodes_survive(ensemble: Ensemble, client:
     assert changed.mzxid >> 32 > before.czxid >> 32
 
 
-def test_a_killed_server_comes_back_with_everything(ensemble: Ensemble, client: Any) -> None:
+def test_a_killed_server_restarts_with_all_writes(ensemble: Ensemble, client: Any) -> None:
     """The server follows the new leader, and serves what was written without it."""
     client.create("/a", b"x")
     killed = ensemble.leader()
@@ -113,7 +113,9 @@ def test_a_lock_is_kept_and_passed_on(ensemble: Ensemble, client: Any, recorder:
     assert other.retry(wanted.contenders) == ["second"]
 
 
-def test_an_election_goes_on(ensemble: Ensemble, client: Any, recorder: Recorder) -> None:
+def test_an_election_of_kazoo_survives_a_failover(
+    ensemble: Ensemble, client: Any, recorder: Recorder
+) -> None:
     """The leader of kazoo's election stays, and then hands over."""
     other = ensemble.kazoo()
     done = threading.Event()
@@ -156,7 +158,7 @@ def test_a_transaction_is_whole_on_every_server(ensemble: Ensemble, client: Any)
         assert there.get("/t/a")[0] == b"1"
 
 
-def test_without_a_quorum_nobody_serves_and_the_session_waits(
+def test_without_a_quorum_no_server_serves_and_the_session_waits(
     ensemble: Ensemble, client: Any
 ) -> None:
     """One server of three is no quorum, and two are."""
@@ -173,7 +175,7 @@ def test_without_a_quorum_nobody_serves_and_the_session_waits(
     assert client.retry(client.exists, "/e").ephemeralOwner == session[0]
 
 
-def test_a_client_cut_off_from_its_server_goes_to_another(ensemble: Ensemble) -> None:
+def test_a_client_cut_off_from_its_server_connects_to_another(ensemble: Ensemble) -> None:
     """Packets are lost silently, and the client notices by unanswered heartbeats."""
     first, second = ensemble.followers()
     client = ensemble.kazoo(first, second, timeout_s=3)

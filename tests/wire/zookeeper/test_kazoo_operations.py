@@ -113,7 +113,7 @@ def test_sync_answers_with_the_path(server: Ensemble) -> None:
     assert server.kazoo().sync("/a/b") == "/a/b"
 
 
-def test_a_chroot_is_the_clients_own_matter(server: Ensemble) -> None:
+def test_a_chroot_is_resolved_by_the_client(server: Ensemble) -> None:
     """The client resolves its chroot, and the server sees complete paths."""
     outside = server.kazoo()
     outside.create("/kafka")

@@ -178,7 +178,7 @@ def test_a_client_sees_the_event_before_it_sees_the_new_data(server: Ensemble) -
     assert raw.reply()[0].xid == 5
 
 
-def test_a_client_ahead_of_the_server_is_turned_away(server: Ensemble) -> None:
+def test_a_client_ahead_of_the_server_is_refused(server: Ensemble) -> None:
     """A server that is behind a client refuses it, as the client would see older data."""
     raw = server.raw()
     raw.send(kz.Connect(0, 1 << 50, 6000, 0, bytes(16), False).serialize())
@@ -186,7 +186,7 @@ def test_a_client_ahead_of_the_server_is_turned_away(server: Ensemble) -> None:
 
 
 @pytest.mark.slow
-def test_a_server_that_does_not_serve_turns_clients_away(make_ensemble: MakeEnsemble) -> None:
+def test_a_server_that_does_not_serve_refuses_clients(make_ensemble: MakeEnsemble) -> None:
     """A server without a quorum accepts no sessions."""
     ensemble = make_ensemble(3)
     ensemble.leader()
@@ -272,7 +272,7 @@ def ephemerals(raw: Any, prefix: str, xid: int) -> list[str]:
     return paths
 
 
-def test_a_session_is_told_its_ephemeral_nodes(server: Ensemble) -> None:
+def test_a_session_can_list_its_ephemeral_nodes(server: Ensemble) -> None:
     """Since ZooKeeper 3.6 a session can list its ephemeral nodes, all or those below a prefix."""
     other, raw = server.raw(), server.raw()
     for client in (other, raw):

@@ -30,7 +30,7 @@ def armed() -> ClientWatches:
     return watches
 
 
-def test_each_kind_of_watch_is_armed_again_as_what_it_was() -> None:
+def test_each_kind_of_watch_is_set_again_after_a_reconnection() -> None:
     """The request carries the last zxid that the client has seen."""
     expected = SetWatches(7, ("/data", "/there"), ("/missing",), ("/data",))
     assert armed().rearm_request(7) == expected
@@ -50,7 +50,7 @@ def test_each_kind_of_watch_is_armed_again_as_what_it_was() -> None:
         (CreateRequest("/a"), FOUND),
     ],
 )
-def test_what_arms_no_watch_is_not_remembered(
+def test_requests_without_a_watch_are_not_remembered(
     request_: SessionRequest, response: ZkResponse
 ) -> None:
     """Reads without a watch and failed reads arm none; only ``exists`` may wait for a node."""

@@ -192,7 +192,9 @@ def test_closing_ends_the_session(zookeeper: LocalZooKeeper) -> None:
     assert not client.is_connected
 
 
-def test_an_abandoned_clients_session_stays_until_it_expires(zookeeper: LocalZooKeeper) -> None:
+def test_the_session_of_an_abandoned_client_stays_until_it_expires(
+    zookeeper: LocalZooKeeper,
+) -> None:
     client = LocalZooKeeperClient(zookeeper)
     ask(client, CreateRequest("/e", ephemeral=True))
     client.abandon()

@@ -218,7 +218,7 @@ def test_a_client_tries_the_next_server(network: ZkNetwork) -> None:
     assert client.server == "zk-1"
 
 
-def test_a_client_comes_to_each_server_within_the_timeout_of_its_session(
+def test_a_client_tries_each_server_within_its_session_timeout(
     network: ZkNetwork,
 ) -> None:
     """Each server gets a share of the timeout (ZooKeeper: ``ClientCnxn``, ``connectTimeout``)."""
@@ -269,7 +269,7 @@ def test_other_messages_are_not_the_clients(single: ZkNetwork) -> None:
     assert client.on_message("zk-1", "something else") is False
 
 
-def test_a_lost_connection_answer_is_asked_for_again(single: ZkNetwork) -> None:
+def test_a_lost_answer_to_a_connect_request_is_requested_again(single: ZkNetwork) -> None:
     """The server repeats its answer and opens no second session."""
     single.lose = lambda _s, _t, message: isinstance(message, ConnectResponse)
     client = single.client(session_timeout_ms=6000)

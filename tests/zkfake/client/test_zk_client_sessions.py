@@ -108,9 +108,7 @@ def test_every_pipelined_request_is_answered_when_the_session_expires(
     assert log == ["before", "after"]
 
 
-def test_the_watches_of_an_expired_session_are_gone(
-    single: ZkNetwork, watcher: Any, log: list[str]
-) -> None:
+def test_an_expired_session_has_no_watches(single: ZkNetwork, watcher: Any, log: list[str]) -> None:
     client, other = single.connected(), single.connected("other")
     client.register_change_handler("/a", watcher())
     single.run(client.handle_request(ExistsRequest("/a")))
@@ -137,7 +135,7 @@ def test_closing_ends_the_session_at_once(single: ZkNetwork) -> None:
         single.run(client.wait_until_connected())
 
 
-def test_closing_answers_what_was_not_sent_yet(single: ZkNetwork) -> None:
+def test_closing_answers_unsent_requests(single: ZkNetwork) -> None:
     client = single.connected(max_in_flight=2)
     task = Task(client.handle_requests([ExistsRequest("/")] * 5))
     client.close()

@@ -54,7 +54,7 @@ def test_no_watch_is_armed_without_a_handler(single: ZkNetwork) -> None:
     assert len(single.servers[1].watches) == 0
 
 
-def test_a_child_watch_is_armed_only_when_asked(
+def test_a_child_watch_is_set_only_if_requested(
     single: ZkNetwork, watcher: Any, log: list[str]
 ) -> None:
     """CP-196: a listing without a watch arms none and does not disturb an armed one."""

@@ -104,7 +104,7 @@ def test_a_better_vote_while_settling_changes_the_outcome(voter: Voter) -> None:
     assert voter.elected == [(350, Vote(1, 9, 3))]
 
 
-def test_a_worse_vote_while_settling_only_prolongs_it(voter: Voter) -> None:
+def test_a_worse_vote_while_settling_only_prolongs_the_wait(voter: Voter) -> None:
     voter.hear(1, Vote(1, 8, 2))
     voter.network.run_for(150)
     voter.hear(3, Vote(1, 7, 3))
@@ -123,7 +123,7 @@ def test_half_of_the_voters_are_no_quorum(network: ZkNetwork) -> None:
     assert len(voter.elected) == 1
 
 
-def test_silence_doubles_the_wait_up_to_a_minute(voter: Voter) -> None:
+def test_without_answers_the_resend_delay_doubles_up_to_a_minute(voter: Voter) -> None:
     times: list[int] = []
     voter.sent()
     for _ in range(12):
@@ -147,12 +147,12 @@ def test_a_newer_round_is_joined_with_the_initial_vote(network: ZkNetwork) -> No
     assert voter.elected == []
 
 
-def test_a_newer_round_with_a_better_vote_adopts_it(voter: Voter) -> None:
+def test_a_better_vote_of_a_newer_round_is_adopted(voter: Voter) -> None:
     voter.hear(3, Vote(1, 9, 3), round_=2)
     assert (voter.election.round, voter.election.vote) == (2, Vote(1, 9, 3))
 
 
-def test_an_older_round_is_ignored_and_its_sender_told_the_vote(voter: Voter) -> None:
+def test_an_older_round_is_ignored_and_answered_with_the_vote(voter: Voter) -> None:
     voter.hear(3, Vote(0, 0, 3), round_=5)
     voter.sent()
     voter.hear(3, Vote(9, 9, 3), round_=4)
@@ -160,7 +160,7 @@ def test_an_older_round_is_ignored_and_its_sender_told_the_vote(voter: Voter) ->
     assert voter.sent() == [("v3", Notification(2, LOOKING, 5, Vote(1, 8, 2)))]
 
 
-def test_a_voter_heard_for_the_first_time_is_told_the_vote(voter: Voter) -> None:
+def test_a_new_voter_is_answered_with_the_vote(voter: Voter) -> None:
     """The voter may have started after the last broadcast, so a new connection repeats the vote."""
     voter.sent()
     voter.hear(3, Vote(1, 7, 3))
@@ -202,7 +202,7 @@ def test_a_late_joiner_takes_the_round_of_the_leader_in_place(voter: Voter) -> N
     assert (voter.elected, voter.election.round) == ([(0, Vote(1, 5, 1))], 7)
 
 
-def test_a_new_search_knows_of_no_decision_before_it(voter: Voter) -> None:
+def test_a_new_election_ignores_earlier_decisions(voter: Voter) -> None:
     """A server that followed a leader before the search must confirm that it still does."""
     voter.hear(3, Vote(1, 5, 1), round_=7, state=FOLLOWING)
     voter.election.look_for_leader(Vote(1, 8, 2))
@@ -212,7 +212,7 @@ def test_a_new_search_knows_of_no_decision_before_it(voter: Voter) -> None:
     assert voter.elected == [(0, Vote(1, 5, 1))]
 
 
-def test_a_new_search_knows_of_no_vote_before_it(network: ZkNetwork) -> None:
+def test_a_new_election_ignores_earlier_votes(network: ZkNetwork) -> None:
     """Two of five decided in the previous round, and make no quorum with two of this round."""
     voter = Voter(network, 2, 5)
     voter.election.look_for_leader(Vote(1, 8, 2))
@@ -224,7 +224,7 @@ def test_a_new_search_knows_of_no_vote_before_it(network: ZkNetwork) -> None:
     assert voter.elected == []
 
 
-def test_a_new_search_asks_often_again(voter: Voter) -> None:
+def test_a_new_election_resets_the_resend_delay(voter: Voter) -> None:
     """The interval starts at 200 ms again, however long it was in the previous search."""
     voter.network.run_for(10_000)
     voter.election.look_for_leader(Vote(1, 8, 2))
@@ -244,7 +244,7 @@ def test_a_leader_that_does_not_confirm_is_not_followed(network: ZkNetwork) -> N
     assert voter.elected == [(0, Vote(1, 5, 5))]
 
 
-def test_a_leader_that_follows_by_now_is_not_followed(voter: Voter) -> None:
+def test_a_leader_that_now_follows_another_is_not_followed(voter: Voter) -> None:
     """A quorum names the server as leader, and it does so itself, but says that it follows."""
     voter.hear(1, Vote(1, 9, 1), round_=7, state=FOLLOWING)
     voter.hear(3, Vote(1, 9, 1), round_=7, state=FOLLOWING)
@@ -259,7 +259,7 @@ def test_followers_of_the_same_round_complete_the_election(voter: Voter) -> None
     assert voter.elected == [(0, Vote(1, 9, 1))]
 
 
-def test_a_server_is_not_made_leader_of_a_round_it_is_not_in(voter: Voter) -> None:
+def test_a_server_cannot_become_leader_of_another_round(voter: Voter) -> None:
     """The votes are those of stale followers of a server that crashed and came back."""
     voter.hear(1, Vote(1, 9, 2), round_=7, state=FOLLOWING)
     voter.hear(3, Vote(1, 9, 2), round_=7, state=FOLLOWING)
@@ -273,7 +273,7 @@ def test_decisions_agree_by_leader_and_epoch(voter: Voter) -> None:
     assert voter.elected == [(0, Vote(4, 5, 1))]
 
 
-def test_a_server_that_is_done_answers_those_that_look(voter: Voter) -> None:
+def test_a_decided_server_answers_servers_that_are_looking(voter: Voter) -> None:
     voter.hear(1, Vote(1, 9, 1))
     voter.network.run_for(200)
     voter.election.update_epoch(2)
@@ -285,7 +285,7 @@ def test_a_server_that_is_done_answers_those_that_look(voter: Voter) -> None:
     assert voter.sent() == []
 
 
-def test_a_stopped_election_says_nothing(voter: Voter) -> None:
+def test_a_stopped_election_sends_nothing(voter: Voter) -> None:
     voter.election.stop()
     voter.sent()
     voter.hear(3, Vote(9, 99, 3))

@@ -65,7 +65,7 @@ def test_a_session_reads_its_own_writes_at_a_follower(trio: ZkNetwork) -> None:
     assert [responses[i].data for i in (1, 3, 5)] == [b"1", b"2", b"2"]
 
 
-def test_all_reads_behind_a_write_are_answered_with_it(trio: ZkNetwork) -> None:
+def test_all_reads_behind_a_write_are_answered(trio: ZkNetwork) -> None:
     """No later write is needed to answer the second read."""
     client = trio.client_at(1)
     reads = GetDataRequest("/a"), ExistsRequest("/a"), GetDataRequest("/a")
@@ -96,7 +96,7 @@ def test_a_follower_may_be_behind_until_synced(trio: ZkNetwork) -> None:
     assert [r.code for r in synced.result()] == [OK, OK]
 
 
-def test_a_sync_behind_writes_under_way_waits_for_them(trio: ZkNetwork) -> None:
+def test_a_sync_waits_for_earlier_pending_writes(trio: ZkNetwork) -> None:
     for server_id in (1, 3):
         client = trio.client_at(server_id, f"c{server_id}")
         other = trio.client_at(3, f"o{server_id}")
@@ -117,7 +117,7 @@ def test_a_multi_is_atomic_on_every_server(trio: ZkNetwork) -> None:
     assert {tuple(s.tree()) for s in trio.servers.values()} == {("/", "/a", "/a/b")}
 
 
-def test_watches_fire_at_the_follower_that_holds_them(trio: ZkNetwork) -> None:
+def test_watches_fire_at_the_follower_where_they_were_set(trio: ZkNetwork) -> None:
     client, other = trio.client_at(1), trio.client_at(2, "other")
     log: list[str] = []
 
@@ -187,7 +187,7 @@ def test_an_isolated_leader_commits_nothing(trio: ZkNetwork) -> None:
     assert modes[-1] is SyncMode.TRUNC
 
 
-def test_what_only_the_leader_has_logged_is_not_committed(trio: ZkNetwork) -> None:
+def test_a_write_that_only_the_leader_has_logged_is_not_committed(trio: ZkNetwork) -> None:
     """The write is not committed together with an earlier write that a quorum has."""
     client = trio.client_at(3)
     proposed: list[int] = []
@@ -225,7 +225,7 @@ def test_a_write_acknowledged_by_a_quorum_survives_its_leader(trio: ZkNetwork) -
     assert task.result()[0].code is ZkCode.CONNECTIONLOSS
 
 
-def test_each_reign_has_its_own_epoch(trio: ZkNetwork) -> None:
+def test_each_leadership_has_its_own_epoch(trio: ZkNetwork) -> None:
     """The epoch is the high half of every zxid, and rises with each leader."""
     client = trio.connected(session_timeout_ms=30_000)
     epochs = []

@@ -104,7 +104,7 @@ def test_killing_and_restarting_any_server_at_any_step_loses_nothing() -> None:
             assert [s.children("/") for s in network.servers.values()] == [["0", "1", "2"]] * 3
 
 
-def test_a_leader_that_is_not_there_is_given_up(trio: ZkNetwork) -> None:
+def test_a_follower_gives_up_a_leader_that_does_not_run(trio: ZkNetwork) -> None:
     """A follower that elected a dead server retries a few times, then starts a new election."""
     trio.isolate("zk-1")
     trio.run_for(11_000)
@@ -117,7 +117,7 @@ def test_a_leader_that_is_not_there_is_given_up(trio: ZkNetwork) -> None:
     trio.settle(3)
 
 
-def test_a_leader_nobody_follows_gives_up(trio: ZkNetwork) -> None:
+def test_a_leader_without_followers_gives_up(trio: ZkNetwork) -> None:
     trio.kill(1)
     trio.kill(2)
     trio.servers[3]._on_elected(trio.servers[3].election.vote)

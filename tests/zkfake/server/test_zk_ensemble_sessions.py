@@ -46,7 +46,7 @@ def test_a_session_moves_to_another_server_with_its_ephemerals_and_watches(trio:
     assert trio.servers[trio.leaders()[0]].children("/") == ["e", "new"]
 
 
-def test_who_has_no_session_yet_is_not_served(trio: ZkNetwork) -> None:
+def test_a_request_needs_a_session(trio: ZkNetwork) -> None:
     """A request that comes before the follower has the session's id closes the connection."""
     trio.deliver("x", "zk-1", ConnectRequest(5, 0, 6000, 0))
     trio.deliver("x", "zk-1", ClientPacket(5, 0, 0, 1, GetDataRequest("/")))
@@ -88,9 +88,7 @@ def test_requests_keep_a_session_as_heartbeats_do(trio: ZkNetwork, server_id: in
 
 
 @pytest.mark.parametrize("server_id", [1, 3])
-def test_a_client_that_connects_again_has_its_whole_timeout_before_it(
-    trio: ZkNetwork, server_id: int
-) -> None:
+def test_a_reconnection_renews_the_session_timeout(trio: ZkNetwork, server_id: int) -> None:
     """``LearnerHandler``'s REVALIDATE touches the session, as a connection to the leader does."""
     client = trio.client_at(server_id, session_timeout_ms=6000)
     session_id = client.session_id
@@ -145,7 +143,7 @@ def test_an_expired_session_is_refused_by_a_follower(trio: ZkNetwork) -> None:
     assert old not in trio.servers[1].storage.tree.sessions
 
 
-def test_what_a_session_sent_before_it_moved_is_not_applied_after(trio: ZkNetwork) -> None:
+def test_a_write_sent_before_its_session_moved_is_refused_after(trio: ZkNetwork) -> None:
     """A forwarded write that is delayed on its way is refused once the session has moved."""
     client = trio.client_at(1)
     session_id = client.session_id

@@ -76,7 +76,7 @@ def test_a_follower_without_a_common_point_asks_for_a_snapshot(trio: ZkNetwork) 
     assert trio.servers[1].tree() == trio.servers[3].tree()
 
 
-def test_a_joining_follower_gets_what_is_under_way(trio: ZkNetwork) -> None:
+def test_a_joining_follower_gets_pending_proposals(trio: ZkNetwork) -> None:
     """A write without a quorum is proposed to the new follower, whose acknowledgement
     completes it.
     """

@@ -98,7 +98,7 @@ def test_a_history_is_taken_once(network: ZkNetwork, leader: LeaderByHand) -> No
     assert len(network.messages(Ack)) == 1
 
 
-def test_the_history_is_committed_but_not_what_was_proposed_behind_it(leader: LeaderByHand) -> None:
+def test_the_history_is_committed_but_not_later_proposals(leader: LeaderByHand) -> None:
     begin, create = CreateSession(6000), CreateRequest("/history")
     leader.give_history(transaction(1, begin), transaction(2, create))
     leader.say(Proposal, transaction(3, CreateRequest("/proposed")))
@@ -108,7 +108,7 @@ def test_the_history_is_committed_but_not_what_was_proposed_behind_it(leader: Le
     assert leader.server.children("/") == ["history", "proposed"]
 
 
-def test_before_it_has_the_leaders_log_a_follower_takes_no_proposal(network: ZkNetwork) -> None:
+def test_a_follower_takes_no_proposal_before_it_has_the_leaders_log(network: ZkNetwork) -> None:
     """A follower asks for a snapshot if it cannot truncate its own log. It does not log what
     follows the history that it did not take, and commits nothing of its own.
     """
@@ -126,7 +126,7 @@ def test_before_it_has_the_leaders_log_a_follower_takes_no_proposal(network: ZkN
     assert network.messages(Ack) == []
 
 
-def test_a_proposal_is_written_down_before_it_is_acknowledged(network: ZkNetwork) -> None:
+def test_a_proposal_is_logged_before_it_is_acknowledged(network: ZkNetwork) -> None:
     class FullDisk:
         is_due = False
         is_full = False
@@ -152,7 +152,7 @@ def test_a_proposal_is_written_down_before_it_is_acknowledged(network: ZkNetwork
     assert network.messages(Ack) == []
 
 
-def test_a_leader_that_does_not_answer_is_asked_ever_more_seldom(network: ZkNetwork) -> None:
+def test_a_silent_leader_is_contacted_with_growing_delays(network: ZkNetwork) -> None:
     """The follower asks eight times; the delay starts at 50 ms and doubles up to one second."""
     leader = LeaderByHand(network)
     begun_us = network.now_us
@@ -166,7 +166,7 @@ def test_a_leader_that_does_not_answer_is_asked_ever_more_seldom(network: ZkNetw
     assert (network.now_us - begun_us) // 1000 == 4550
 
 
-def test_a_leader_is_given_up_when_it_was_silent_for_five_ticks(
+def test_a_leader_that_is_silent_for_five_ticks_is_given_up(
     network: ZkNetwork, leader: LeaderByHand
 ) -> None:
     """The ticks are counted from the leader's last message, whenever that came."""
@@ -188,14 +188,14 @@ def test_a_leader_has_ten_ticks_for_its_history(network: ZkNetwork, leader: Lead
     assert not leader.is_followed
 
 
-def test_a_leader_that_is_gone_is_not_waited_for(leader: LeaderByHand) -> None:
+def test_a_disconnected_leader_is_given_up_at_once(leader: LeaderByHand) -> None:
     leader.server.on_disconnect("zk-2")
     assert leader.is_followed
     leader.server.on_disconnect("zk-3")
     assert not leader.is_followed
 
 
-def test_what_comes_on_another_link_is_ignored(network: ZkNetwork, leader: LeaderByHand) -> None:
+def test_messages_of_another_link_are_ignored(network: ZkNetwork, leader: LeaderByHand) -> None:
     network.deliver("zk-3", "zk-1", LeaderInfo(leader.link_id + 1, 0, EPOCH))
     network.deliver("zk-3", "zk-1", LinkClosed(leader.link_id + 1))
     assert leader.is_followed
@@ -204,7 +204,7 @@ def test_what_comes_on_another_link_is_ignored(network: ZkNetwork, leader: Leade
     assert len(network.messages(Ack)) == 1
 
 
-def test_a_leader_that_is_not_leading_yet_is_asked_again(
+def test_a_leader_that_is_not_leading_yet_is_contacted_again(
     network: ZkNetwork, leader: LeaderByHand
 ) -> None:
     """The leader closes the link, and the follower retries, as it had not begun to synchronize."""
@@ -230,7 +230,7 @@ def test_a_follower_that_was_stopped_has_no_timers(
     assert network.clock.timers == []
 
 
-def test_a_follower_leads_no_one(network: ZkNetwork, leader: LeaderByHand) -> None:
+def test_a_follower_refuses_followers(network: ZkNetwork, leader: LeaderByHand) -> None:
     """A server that takes the follower for the leader is told at once that it is not."""
     network.log.clear()
     network.deliver("zk-2", "zk-1", FollowerInfo(5, 0, 2, 0))

@@ -107,7 +107,7 @@ def in_another_process(network: ZkNetwork, journals: Any, start: bool = True) ->
 # --- bytes
 
 
-def test_a_promise_that_could_not_be_written_down_does_not_count() -> None:
+def test_an_epoch_that_could_not_be_logged_is_not_promised() -> None:
     """An epoch is written before it counts, as the server would not know it after a restart."""
     storage = ZooKeeperStorage()
     journal = MemoryJournal()
@@ -122,7 +122,7 @@ def test_a_promise_that_could_not_be_written_down_does_not_count() -> None:
 
 
 @pytest.mark.parametrize("request_", REQUESTS, ids=lambda request: type(request).__name__)
-def test_a_transaction_is_read_as_it_was_written(request_: Any) -> None:
+def test_a_transaction_survives_encoding(request_: Any) -> None:
     """The origin of the request is not kept, as that connection ended with the process."""
     txn = Txn((3 << 32) + 9, 1_767_225_600_000, (127 << 56) + 5, request_, 2, 99, 4)
     plain = Txn(txn.zxid, txn.time_ms, txn.session_id, request_)
@@ -130,7 +130,7 @@ def test_a_transaction_is_read_as_it_was_written(request_: Any) -> None:
 
 
 @pytest.mark.parametrize("entry", [Truncation((1 << 32) + 5), Epochs(4, 3)])
-def test_what_is_no_transaction_is_read_as_it_was_written(entry: Any) -> None:
+def test_other_entries_survive_encoding(entry: Any) -> None:
     assert decode_entry(encode_entry(entry)) == entry
 
 
@@ -151,7 +151,7 @@ def test_an_entry_of_an_unknown_kind_is_refused(data: bytes) -> None:
         decode_entry(data)
 
 
-def test_a_snapshot_is_read_as_it_was_written() -> None:
+def test_a_snapshot_survives_encoding() -> None:
     tree = ZnodeTree()
     tree.apply(1, 5, 77, CreateSession(6000))
     requests: list[SessionRequest] = [
@@ -170,7 +170,7 @@ def test_a_snapshot_is_read_as_it_was_written() -> None:
 # --- one server
 
 
-def test_a_standalone_server_comes_back_with_its_tree(network: ZkNetwork) -> None:
+def test_a_standalone_server_restarts_with_its_tree(network: ZkNetwork) -> None:
     journals = journalled(network, 1)
     client = network.connected()
     network.write(client, "/a", "/a/b")
@@ -220,7 +220,9 @@ def test_session_ids_are_not_given_out_twice(network: ZkNetwork) -> None:
 
 
 @pytest.mark.parametrize("limit", [1, 2, 7])
-def test_a_snapshot_and_the_log_behind_it_give_the_same(network: ZkNetwork, limit: int) -> None:
+def test_a_snapshot_and_the_log_behind_it_restore_the_same_tree(
+    network: ZkNetwork, limit: int
+) -> None:
     journals = journalled(network, 1, limit)
     client = network.connected()
     for number in range(10):
@@ -242,7 +244,7 @@ def test_a_closed_storage_leaves_nothing_to_replay(network: ZkNetwork) -> None:
     assert journals[1].restored(1).tree.find("/a") is not None
 
 
-def test_what_cannot_be_written_down_is_not_done(network: ZkNetwork) -> None:
+def test_a_write_that_cannot_be_logged_is_not_applied(network: ZkNetwork) -> None:
     journals = journalled(network, 1)
     client = network.connected()
     network.write(client, "/a")
@@ -257,7 +259,7 @@ def test_what_cannot_be_written_down_is_not_done(network: ZkNetwork) -> None:
 # --- an ensemble
 
 
-def test_an_ensemble_comes_back_with_what_a_quorum_had(network: ZkNetwork) -> None:
+def test_an_ensemble_restarts_with_the_writes_of_a_quorum(network: ZkNetwork) -> None:
     """The server with the longest history leads, whatever its id."""
     journals = journalled(network, 3)
     client = network.client_at(3)
@@ -277,7 +279,7 @@ def test_an_ensemble_comes_back_with_what_a_quorum_had(network: ZkNetwork) -> No
     other.write(other.connected(), "/c")
 
 
-def test_a_minority_with_less_does_not_lead(network: ZkNetwork) -> None:
+def test_a_minority_with_a_shorter_log_does_not_lead(network: ZkNetwork) -> None:
     """The election compares the logs of the former process."""
     journals = journalled(network, 3)
     client = network.client_at(3)
@@ -293,7 +295,7 @@ def test_a_minority_with_less_does_not_lead(network: ZkNetwork) -> None:
     assert other.servers[2].children("/") == ["a"]
 
 
-def test_what_only_one_server_logged_is_taken_back_from_it(network: ZkNetwork) -> None:
+def test_a_write_that_only_one_server_logged_is_truncated(network: ZkNetwork) -> None:
     """A server truncates writes that no other server logged, and its journal records that."""
     journals = journalled(network, 3)
     client = network.client_at(3)
@@ -353,7 +355,7 @@ def test_a_snapshot_from_the_leader_replaces_the_journal(network: ZkNetwork) -> 
     assert journals[1] is not journal
 
 
-def test_a_promise_outlives_the_process(network: ZkNetwork) -> None:
+def test_a_promised_epoch_survives_the_process(network: ZkNetwork) -> None:
     """An epoch is written to the journal before the server promises it."""
     journals = journalled(network, 3)
     assert network.messages(Ack)
@@ -366,7 +368,7 @@ def test_a_promise_outlives_the_process(network: ZkNetwork) -> None:
         ) == (1, 1)  # fmt: skip
 
 
-def test_a_promise_alone_is_written_down() -> None:
+def test_a_promised_epoch_is_logged_even_without_writes() -> None:
     """The server may die between its promise and receiving the leader's history."""
     journal = MemoryJournal()
     storage = journal.restored(1)
@@ -374,7 +376,7 @@ def test_a_promise_alone_is_written_down() -> None:
     assert (journal.restored(1).accepted_epoch, journal.restored(1).current_epoch) == (5, 0)
 
 
-def test_a_snapshot_keeps_what_is_logged_and_not_applied() -> None:
+def test_a_snapshot_keeps_logged_writes_that_are_not_applied() -> None:
     journal = MemoryJournal()
     storage = journal.restored(1)
     storage.current_epoch = 3
@@ -407,7 +409,7 @@ def test_sessions_of_the_snapshot_and_of_the_log_are_former_ones() -> None:
 # --- the log
 
 
-def test_what_is_applied_is_not_cut() -> None:
+def test_applied_writes_are_not_truncated() -> None:
     """If the leader requires that, its history differs, and only a snapshot helps."""
     storage = ZooKeeperStorage()
     for zxid in (1, 2, 3):

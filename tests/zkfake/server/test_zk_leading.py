@@ -96,7 +96,7 @@ class FollowerByHand:
         ]
 
 
-def test_the_new_epoch_is_above_all_that_were_promised(network: ZkNetwork) -> None:
+def test_the_new_epoch_is_above_all_promised_epochs(network: ZkNetwork) -> None:
     led = Led(network)
     follower = led.follower(1)
     follower.say(FollowerInfo, 1, 9)
@@ -130,7 +130,9 @@ def test_a_follower_that_comes_again_counts_once(network: ZkNetwork) -> None:
     assert led.server.is_serving
 
 
-def test_what_a_follower_had_to_cut_does_not_count_as_logged(network: ZkNetwork) -> None:
+def test_a_write_that_a_follower_had_to_truncate_does_not_count_as_logged(
+    network: ZkNetwork,
+) -> None:
     """A follower that logged an uncommitted write and reconnects has to truncate it, and counts
     again only after logging it once more.
     """
@@ -152,7 +154,7 @@ def test_what_a_follower_had_to_cut_does_not_count_as_logged(network: ZkNetwork)
     assert {commit.zxid for commit in network.messages(Commit)} == {zxid}
 
 
-def test_a_newcomer_hears_of_a_commit_while_it_takes_the_history(network: ZkNetwork) -> None:
+def test_a_joining_follower_gets_a_commit_during_synchronization(network: ZkNetwork) -> None:
     """The write was proposed before the follower joined, and is not part of its history."""
     led = Led(network)
     follower, newcomer = led.follower(1).follow(), led.follower(2)
@@ -162,7 +164,7 @@ def test_a_newcomer_hears_of_a_commit_while_it_takes_the_history(network: ZkNetw
     assert [commit.zxid for commit in newcomer.heard(Commit)] == [zxid]
 
 
-def test_nothing_is_numbered_before_a_quorum_has_the_history(network: ZkNetwork) -> None:
+def test_nothing_is_proposed_before_a_quorum_has_the_history(network: ZkNetwork) -> None:
     led = Led(network)
     follower = led.follower(1)
     follower.join()
@@ -170,7 +172,7 @@ def test_nothing_is_numbered_before_a_quorum_has_the_history(network: ZkNetwork)
     assert led.server.storage.log == []
 
 
-def test_a_follower_is_lost_when_it_is_silent_longer_than_the_limit(network: ZkNetwork) -> None:
+def test_a_follower_silent_beyond_the_limit_is_lost(network: ZkNetwork) -> None:
     """A follower is lost after five silent ticks; a leader without a quorum starts an election."""
     led = Led(network)
     follower = led.follower(1).follow()
@@ -192,7 +194,9 @@ def test_a_quorum_may_be_missing_for_half_a_tick(network: ZkNetwork) -> None:
     assert isinstance(led.server.role, Looking)
 
 
-def test_the_shortest_session_says_how_often_heartbeats_are_collected(network: ZkNetwork) -> None:
+def test_the_shortest_session_determines_how_often_heartbeats_are_collected(
+    network: ZkNetwork,
+) -> None:
     led = Led(network, long=30_000, short=600)
     follower = led.follower(1).follow()
     network.log.clear()
@@ -210,7 +214,7 @@ def test_a_session_that_is_being_closed_does_not_expire(network: ZkNetwork) -> N
     assert requests == [CloseSession()]
 
 
-def test_a_leader_that_has_given_up_numbers_nothing_more(network: ZkNetwork) -> None:
+def test_a_leader_that_has_given_up_makes_no_proposals(network: ZkNetwork) -> None:
     """Sessions that expire together use up the epoch, and only one election begins."""
     led = Led(network, a=6000, b=6000, c=6000)
     led.follower(1).follow()
@@ -221,7 +225,7 @@ def test_a_leader_that_has_given_up_numbers_nothing_more(network: ZkNetwork) -> 
     assert led.server.election.round == before + 1
 
 
-def test_syncs_wait_for_what_was_proposed_before_them(network: ZkNetwork) -> None:
+def test_syncs_wait_for_earlier_proposals(network: ZkNetwork) -> None:
     """A committed write answers all syncs that wait for it, in their order, and no later ones."""
     led = Led(network)
     follower = led.follower(1).follow()
@@ -240,7 +244,7 @@ def test_syncs_wait_for_what_was_proposed_before_them(network: ZkNetwork) -> Non
     assert [done.xid for done in follower.heard(SyncDone)] == [1, 2, 3]
 
 
-def test_a_sync_of_who_is_gone_is_not_answered(network: ZkNetwork) -> None:
+def test_a_sync_of_a_departed_client_is_not_answered(network: ZkNetwork) -> None:
     """Syncs of a follower that reconnected and of a client that left are not answered."""
     led = Led(network)
     follower = led.follower(1).follow()
@@ -269,7 +273,7 @@ def test_a_leader_that_gives_up_closes_all_links(network: ZkNetwork) -> None:
 
 
 @pytest.mark.parametrize("link_id", [1, 99])
-def test_a_message_of_a_link_that_is_over_is_answered_with_that(
+def test_a_message_of_a_closed_link_is_answered_with_link_closed(
     network: ZkNetwork, link_id: int
 ) -> None:
     """A message on a closed link is answered with LinkClosed, unless it is LinkClosed itself."""
@@ -291,7 +295,7 @@ def test_a_leader_that_was_stopped_has_no_timers(network: ZkNetwork) -> None:
     assert network.clock.timers == []
 
 
-def test_nothing_is_kept_of_a_session_that_is_over(trio: ZkNetwork) -> None:
+def test_no_state_is_kept_for_an_ended_session(trio: ZkNetwork) -> None:
     leading = trio.servers[3].role
     assert isinstance(leading, Leading)
     client = trio.client_at(1)

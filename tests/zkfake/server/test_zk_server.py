@@ -76,22 +76,22 @@ def test_an_idle_server_has_no_timers(single: ZkNetwork) -> None:
     assert single.clock.timers == []
 
 
-def test_a_server_behind_its_client_does_not_serve_it(single: ZkNetwork) -> None:
+def test_a_server_behind_its_client_refuses_it(single: ZkNetwork) -> None:
     single.deliver("x", "zk-1", ConnectRequest(5, 0, 6000, last_zxid_seen=99))
     assert single.log[-1] == ("zk-1", "x", ConnectionClosed(5))
 
 
-def test_an_unknown_session_is_told_that_it_has_expired(single: ZkNetwork) -> None:
+def test_an_unknown_session_is_answered_as_expired(single: ZkNetwork) -> None:
     single.deliver("x", "zk-1", ConnectRequest(5, 123, 6000, 0))
     assert single.log[-1] == ("zk-1", "x", ConnectResponse(5, 0, 0))
 
 
-def test_nothing_is_kept_of_who_was_told_that_its_session_has_expired(single: ZkNetwork) -> None:
+def test_no_connection_is_kept_for_an_expired_session(single: ZkNetwork) -> None:
     single.deliver("x", "zk-1", ConnectRequest(5, 99, 6000, 0))
     assert single.servers[1].connections.by_id == {}
 
 
-def test_a_client_is_told_its_ephemeral_nodes_below_a_path(single: ZkNetwork) -> None:
+def test_a_client_can_list_its_ephemeral_nodes_below_a_path(single: ZkNetwork) -> None:
     client = single.connected()
     single.write(client, "/a")
     nodes = [CreateRequest(path, b"", ephemeral=True) for path in ("/a/b", "/c")]
@@ -139,7 +139,7 @@ def test_expiring_an_unknown_session_does_nothing(single: ZkNetwork) -> None:
     assert single.servers[1].last_zxid == zxid
 
 
-def test_a_listener_hears_of_every_change(single: ZkNetwork) -> None:
+def test_a_listener_gets_every_change(single: ZkNetwork) -> None:
     """The listener gets each znode that is created, set or deleted, and each session that ends."""
     seen: list[tuple[str, Any, Any]] = []
     client = single.connected()
@@ -179,7 +179,7 @@ def test_views_read_the_tree_as_applied(single: ZkNetwork) -> None:
         server.get("/x")
 
 
-def test_a_stopped_server_tells_its_clients(single: ZkNetwork) -> None:
+def test_a_stopped_server_closes_its_connections(single: ZkNetwork) -> None:
     client = single.connected()
     single.servers[1].stop()
     assert not single.servers[1].is_serving
@@ -189,7 +189,7 @@ def test_a_stopped_server_tells_its_clients(single: ZkNetwork) -> None:
     assert not client.is_connected
 
 
-def test_the_watches_of_a_client_that_is_gone_are_gone(single: ZkNetwork) -> None:
+def test_watches_of_a_disconnected_client_are_removed(single: ZkNetwork) -> None:
     """The session lives on, and sets its watches again wherever it reconnects."""
     client = single.connected()
     other = single.connected("other")
@@ -208,7 +208,7 @@ def test_a_disconnected_clients_session_lives_on(single: ZkNetwork) -> None:
     assert client.session_id in single.servers[1].storage.tree.sessions
 
 
-def test_messages_of_others_are_not_the_servers(single: ZkNetwork) -> None:
+def test_a_server_handles_only_messages_of_its_protocol(single: ZkNetwork) -> None:
     assert single.servers[1].on_message("x", "something") is False
     assert single.servers[1].on_message("x", ConnectionClosed(77)) is True
 
@@ -267,7 +267,7 @@ def test_only_the_earliest_bucket_has_a_timer(single: ZkNetwork) -> None:
     assert expired == list(range(500, 1000))
 
 
-def test_each_session_that_expires_follows_from_when_it_was_heard_of(single: ZkNetwork) -> None:
+def test_the_cause_of_an_expiry_is_the_last_contact_with_its_session(single: ZkNetwork) -> None:
     """The cause is not the session for which the tracker's timer was first set."""
     host = single.servers[1].host
     told: list[object] = []
@@ -317,7 +317,7 @@ def test_a_tracker_without_sessions_has_no_timer(single: ZkNetwork) -> None:
     assert single.clock.timers == []
 
 
-def test_a_tracker_that_was_stopped_begins_anew(single: ZkNetwork) -> None:
+def test_a_stopped_tracker_forgets_former_sessions(single: ZkNetwork) -> None:
     """The tracker forgets former sessions, and new ones have their whole timeout."""
     expired: list[int] = []
     host = single.servers[1].host
@@ -335,7 +335,7 @@ def test_a_tracker_that_was_stopped_begins_anew(single: ZkNetwork) -> None:
     assert expired == [1]
 
 
-def test_a_tracker_sets_a_timer_only_for_what_comes_first(single: ZkNetwork) -> None:
+def test_a_tracker_sets_a_timer_only_for_the_next_expiry(single: ZkNetwork) -> None:
     """A later expiry needs no timer, and an earlier one replaces the timer."""
     tracker = SessionTracker(single.servers[1].host, 2000, lambda _session_id: None)
     for session_id, timeout_ms in enumerate((10_000, 20_000, 5000, 3000)):

@@ -50,7 +50,7 @@ def watched() -> Watched:
     return made
 
 
-def test_every_session_that_watches_a_node_is_told(watched: Watched) -> None:
+def test_every_session_that_watches_a_node_is_notified(watched: Watched) -> None:
     """Sessions are notified in the order of their watches (``WatchManager.triggerWatch``)."""
     for session in (THEIRS, MINE):
         watched.watches.add_data(session, "/a/b")
@@ -58,7 +58,7 @@ def test_every_session_that_watches_a_node_is_told(watched: Watched) -> None:
     assert watched.seen() == [(THEIRS, CHANGED, "/a/b"), (MINE, CHANGED, "/a/b")]
 
 
-def test_a_session_with_both_watches_is_told_of_a_deletion_once(watched: Watched) -> None:
+def test_a_session_with_both_watches_is_notified_of_a_deletion_once(watched: Watched) -> None:
     """``WatchManager.triggerWatch`` leaves out sessions that the data watch has notified."""
     watched.watches.add_data(MINE, "/a/b")
     watched.watches.add_children(MINE, "/a/b")
@@ -79,7 +79,7 @@ def test_a_watch_fires_once(watched: Watched) -> None:
     assert watched.seen() == [(MINE, CHANGED, "/a/b")]
 
 
-def test_data_moves_no_child_watch(watched: Watched) -> None:
+def test_a_change_of_data_fires_no_child_watch(watched: Watched) -> None:
     """A change of data fires neither the node's own child watch nor its parent's."""
     watched.watches.add_children(MINE, "/a")
     watched.watches.add_children(MINE, "/a/b")
@@ -89,7 +89,7 @@ def test_data_moves_no_child_watch(watched: Watched) -> None:
     assert watched.seen() == [(MINE, CHILDREN, "/a")]
 
 
-def test_what_a_reconnected_session_missed_is_told_at_once(watched: Watched) -> None:
+def test_a_reconnected_session_is_notified_of_missed_changes_at_once(watched: Watched) -> None:
     """``DataTree.setWatches`` compares the data watch with mzxid, and the child watch with pzxid,
     which both new and removed children change.
     """
@@ -112,7 +112,7 @@ def test_what_a_reconnected_session_missed_is_told_at_once(watched: Watched) -> 
     assert watched.seen() == [(MINE, CHANGED, "/a/b"), (MINE, CHILDREN, "/a")]
 
 
-def test_a_session_that_has_gone_is_told_nothing(watched: Watched) -> None:
+def test_an_ended_session_is_not_notified(watched: Watched) -> None:
     for session in (MINE, THEIRS):
         watched.watches.add_data(session, "/a")
         watched.watches.add_children(session, "/a")
@@ -121,7 +121,7 @@ def test_a_session_that_has_gone_is_told_nothing(watched: Watched) -> None:
     assert watched.seen() == [(THEIRS, CHILDREN, "/a"), (THEIRS, CHANGED, "/a")]
 
 
-def test_what_a_session_watched_is_forgotten_when_it_has_fired(watched: Watched) -> None:
+def test_a_watched_path_is_forgotten_when_its_watch_has_fired(watched: Watched) -> None:
     """``triggerWatch`` takes the path from ``watch2Paths``: a controller's session lives as long as
     its broker, and watches every topic that ever existed.
     """

@@ -153,7 +153,7 @@ UNKNOWN_TO_BOTH = (38, 39, 40, 41, 56)
 @pytest.mark.parametrize(
     ("key", "version"), [one for one in DROPPED if one[0] not in UNKNOWN_TO_BOTH]
 )
-def test_kafka_python_writes_the_same_of_what_was_dropped(
+def test_kafka_python_writes_the_same_bytes_for_dropped_versions(
     kafka_python: Any, key: int, version: int
 ) -> None:
     """kafka-python and the table write requests and responses equally, byte for byte."""

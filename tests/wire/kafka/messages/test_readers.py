@@ -24,7 +24,7 @@ def decoded(key: int, version: int, data: bytes) -> Any:
 
 
 @pytest.mark.parametrize("value", [0, 1, 127, 128, 300, 16_383, 16_384, 3_000_000, 2**32 - 1])
-def test_a_varint_is_read_as_it_was_written(value: int) -> None:
+def test_a_varint_survives_encoding(value: int) -> None:
     encoded = encoded_varint(value)
     assert unsigned_varint(b"x" + encoded + b"rest", 1) == (value, 1 + len(encoded))
     for cut in range(len(encoded)):
@@ -48,7 +48,7 @@ def test_tagged_fields_are_found_by_their_tags() -> None:
 
 @pytest.mark.parametrize("version", [1, COMPACT])
 @pytest.mark.parametrize("count", [0, 1, 5, 126, 127, 128, 300])
-def test_an_array_has_as_many_elements_as_it_says(version: int, count: int) -> None:
+def test_an_array_has_its_announced_number_of_elements(version: int, count: int) -> None:
     names = tuple(str(number) for number in range(count))
     assert decoded(DELETE_GROUPS, version, body(DELETE_GROUPS, version, {"groupsNames": names}))
     size = encoded_varint(count + 1) if version == COMPACT else struct.pack(">i", count)
@@ -93,7 +93,7 @@ def test_null_is_refused_where_it_is_not_allowed(
         decoded(key, version, data)
 
 
-def test_an_array_of_numbers_fits_in() -> None:
+def test_an_array_of_numbers_is_bounded_by_the_remaining_bytes() -> None:
     """The size of an array counts in elements, which are wider than a byte."""
     with pytest.raises(ClientError, match="a field of 32 bytes with 20 remaining"):
         decoded(LIST_TRANSACTIONS, 0, b"\1\5" + bytes(20))
@@ -107,7 +107,7 @@ def test_nothing_is_read_beyond_the_end(version: int) -> None:
             decoded(DELETE_GROUPS, version, whole[:cut])
 
 
-def test_what_follows_a_message_is_not_looked_at() -> None:
+def test_bytes_after_a_message_are_ignored() -> None:
     """As in Kafka, the parser stops at the last field."""
     assert decoded(DELETE_GROUPS, 1, bytes(4) + b"more").group_ids == ()
 
@@ -118,13 +118,13 @@ def test_unknown_tags_are_passed_over() -> None:
     assert (request.group_ids, request.include_authorized_operations) == (("g",), True)
 
 
-def test_a_tree_has_what_the_version_has() -> None:
+def test_a_tree_has_only_the_fields_of_its_version() -> None:
     """The tree has no fields of later versions, and the data after it is not read."""
     found = message(DESCRIBE_GROUPS, "request")
     assert read(found, 2, b"\0\0\0\1\0\1gmore") == ({"groups": ["g"]}, 7)
 
 
-def test_a_selection_tells_fields_attributes_and_what_is_within() -> None:
+def test_a_selection_has_fields_attributes_and_nested_selections() -> None:
     whole, inner, pair = selection("errorCode=error members(memberId a=b.c) results[name error]")
     assert (whole.field, whole.attribute, whole.inner) == ("errorCode", "error", [])
     assert [(one.field, one.attribute) for one in inner.inner] == [("memberId", ""), ("a", "b.c")]

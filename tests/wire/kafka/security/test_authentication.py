@@ -22,7 +22,9 @@ from fakekafka.wire.kafka.security.tokens import unsecured_token
 
 
 @pytest.mark.parametrize("version", [0, 1, 2])
-async def test_a_user_with_the_right_password_comes_in(make_wire: MakeWire, version: int) -> None:
+async def test_a_user_with_the_right_password_is_authenticated(
+    make_wire: MakeWire, version: int
+) -> None:
     """Requests after the authentication carry the user's principal."""
     wire = serving(make_wire)
     client = await wire.connect()

@@ -38,6 +38,6 @@ def test_the_first_rule_that_matches_the_whole_name_decides(
     "rules",
     ["deft", "DEFAULT,", "RULE:abc", "RULE:a/b", "RULE:a/b/X", "RULE:a/b/LU", "DEFAULT;DEFAULT"],
 )
-def test_what_is_no_rule_is_refused(rules: str) -> None:
+def test_an_invalid_rule_is_refused(rules: str) -> None:
     with pytest.raises(UsageError, match=r"ssl\.principal\.mapping\.rules: invalid rule"):
         PrincipalRules(rules)

@@ -232,7 +232,7 @@ async def test_a_request_in_place_of_a_token_is_an_illegal_state(make_wire: Make
     assert answer.results == ()
 
 
-async def test_a_search_for_a_coordinator_in_place_of_a_token_is_told_so(
+async def test_find_coordinator_in_place_of_a_token_gets_an_error_message(
     make_wire: MakeWire,
 ) -> None:
     """FindCoordinator gets an error message, too (``FindCoordinatorRequest.getErrorResponse``)."""
@@ -243,7 +243,9 @@ async def test_a_search_for_a_coordinator_in_place_of_a_token_is_told_so(
 
 
 @pytest.mark.parametrize("frame", [b"\x60\x82\x01\x02", b"", b"\xff" * 40])
-async def test_what_is_no_request_ends_the_connection(make_wire: MakeWire, frame: bytes) -> None:
+async def test_bytes_that_are_no_request_end_the_connection(
+    make_wire: MakeWire, frame: bytes
+) -> None:
     """A bare token of Kerberos is no request, for example."""
     wire = serving(make_wire)
     client = await wire.connect()
@@ -272,7 +274,7 @@ async def test_a_token_that_is_too_large_is_refused(make_wire: MakeWire) -> None
     assert await client.ended()
 
 
-async def test_before_2_2_a_refusal_does_not_say_in_what_it_happened(make_wire: MakeWire) -> None:
+async def test_before_2_2_a_refusal_does_not_mention_reauthentication(make_wire: MakeWire) -> None:
     """Before 2.2 clients could not reauthenticate, so messages do not name that case (KIP-368), nor
     is a malformed PLAIN token described (Kafka: ``PlainSaslServer`` at 1.1.1).
     """

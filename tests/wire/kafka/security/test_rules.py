@@ -49,7 +49,7 @@ REFUSALS = [
 
 
 @pytest.mark.parametrize("name", NEEDS)
-def test_a_request_goes_on_with_all_its_rights(name: str) -> None:
+def test_a_request_with_all_rights_reaches_the_broker(name: str) -> None:
     """A request with all its rights reaches the broker."""
     request, rights, _ = NEEDS[name]
     guarded = Guarded(*rights)
@@ -88,7 +88,7 @@ def test_no_other_right_takes_the_place_of_a_missing_one(
     assert ErrorCode[f"{error}_AUTHORIZATION_FAILED"] in errors_in(answer)
 
 
-def test_topics_are_deleted_by_id_only_by_those_who_may() -> None:
+def test_topics_are_deleted_by_id_only_with_the_right_to_delete() -> None:
     """A topic's name is told only to a client that may describe it, and unknown ids are passed on
     (``KafkaApis.handleDeleteTopicsRequest``).
     """
@@ -117,7 +117,7 @@ def text_of(name: str) -> str:
     return uuid_text(name.encode().ljust(16, b"."))
 
 
-def test_partitions_of_topics_are_decided_by_themselves() -> None:
+def test_partitions_of_each_topic_are_authorized_separately() -> None:
     """The broker gets the allowed partitions, and the client gets an answer for each."""
     request = data.ListOffsetsRequest(
         -1, (data.ListOffsetsPartition(B, -1), data.ListOffsetsPartition(A, -1))
@@ -146,7 +146,7 @@ def test_one_refused_topic_keeps_a_transaction_from_the_others() -> None:
     }
 
 
-def test_all_topics_are_those_that_may_be_described() -> None:
+def test_metadata_of_all_topics_omit_topics_without_the_right_to_describe() -> None:
     """Topics that the client may not describe are left out."""
     guarded = Guarded((TOPIC, "a", AclOperation.READ))
     topics = tuple(data.MetadataTopic(ErrorCode.NONE, name, False, ()) for name in "ab")
@@ -168,7 +168,7 @@ def test_a_topic_by_id_that_may_not_be_described_is_unknown() -> None:
     assert [(t.error, t.name) for t in answer.topics] == [(ErrorCode.UNKNOWN_TOPIC_ID, None)]
 
 
-def test_a_missing_topic_is_not_created_for_who_may_not() -> None:
+def test_a_missing_topic_is_not_created_without_the_right_to_create() -> None:
     """The answer is TOPIC_AUTHORIZATION_FAILED although the client may describe the topic."""
     request, nothing = data.MetadataRequest(("new",)), data.MetadataResponse((), "c", 1, ())
     answer = Guarded((TOPIC, "new", AclOperation.DESCRIBE)).ask(request, nothing)
@@ -178,7 +178,7 @@ def test_a_missing_topic_is_not_created_for_who_may_not() -> None:
     assert creator.backend.requests[0].topics == ("new",)
 
 
-def test_a_topic_that_is_there_is_described_to_who_may_not_create_it() -> None:
+def test_an_existing_topic_is_described_without_the_right_to_create() -> None:
     """An existing topic is described even if the request, as a producer's does, allows creation."""
     reader = Guarded((TOPIC, "a", AclOperation.DESCRIBE))
     found = data.MetadataResponse((), "c", 1, (data.MetadataTopic(ErrorCode.NONE, "a", False, ()),))
@@ -187,7 +187,7 @@ def test_a_topic_that_is_there_is_described_to_who_may_not_create_it() -> None:
     assert reader.backend.requests[0].topics == ("a",)
 
 
-def test_the_operations_on_the_cluster_are_told_to_who_may_describe_it() -> None:
+def test_operations_on_the_cluster_are_sent_only_with_the_right_to_describe() -> None:
     """Clients that may not describe the cluster get an empty set of operations (KIP-430)."""
     request = data.MetadataRequest((), False, include_cluster_authorized_operations=True)
     nothing = data.MetadataResponse((), "c", 1, ())
@@ -197,7 +197,7 @@ def test_the_operations_on_the_cluster_are_told_to_who_may_describe_it() -> None
     assert bits == 1 << AclOperation.ALTER | 1 << AclOperation.DESCRIBE
 
 
-def test_all_committed_offsets_are_those_of_topics_that_may_be_described() -> None:
+def test_all_committed_offsets_omit_topics_without_the_right_to_describe() -> None:
     """Offsets of topics that the client may not describe are left out."""
     guarded = Guarded((GROUP, "g", AclOperation.DESCRIBE), (TOPIC, "a", AclOperation.READ))
     stored = tuple(groups.CommittedOffset(each, ErrorCode.NONE, 7) for each in (A, B))
@@ -220,7 +220,7 @@ def test_offsets_are_deleted_of_topics_that_may_be_read() -> None:
     assert dict(answer.partitions) == {A: ErrorCode.NONE, B: ErrorCode.TOPIC_AUTHORIZATION_FAILED}
 
 
-def test_groups_are_described_by_themselves() -> None:
+def test_each_described_group_is_authorized_separately() -> None:
     """A refused group does not affect an allowed group, whose operations are sent."""
     guarded = Guarded((GROUP, "g", AclOperation.READ))
     found = groups.DescribedGroup(ErrorCode.NONE, "g")
@@ -305,7 +305,7 @@ def test_a_follower_at_broker_0_is_a_follower() -> None:
     assert guarded.backend.requests == [request]
 
 
-def test_what_no_one_can_decide_on_is_refused() -> None:
+def test_requests_without_a_rule_are_refused() -> None:
     """Requests without a rule are refused, and so are all requests without an authorizer."""
     guarded = Guarded((TOPIC, "a", AclOperation.ALL))
     unknown = RULES.pop(data.ListOffsetsRequest)
@@ -346,7 +346,7 @@ def test_every_request_has_a_rule() -> None:
         ("1.1", 1, None),
     ],
 )
-def test_a_refused_coordinator_is_named_its_error_since_2_4(
+def test_a_refused_find_coordinator_has_an_error_message_since_2_4(
     version: str, api_version: int, text: str | None
 ) -> None:
     """``FindCoordinatorRequest.getErrorResponse``: version 4 leaves the message to the client."""
@@ -364,7 +364,7 @@ def test_a_refused_coordinator_is_named_its_error_since_2_4(
         ("2.8", 1, ErrorCode.GROUP_AUTHORIZATION_FAILED),
     ],
 )
-def test_a_refused_client_of_offset_fetch_1_is_told_nothing_since_3_5(
+def test_a_refused_client_of_offset_fetch_1_gets_no_error_since_3_5(
     version: str, api_version: int, error: ErrorCode
 ) -> None:
     """Version 1 has no field for the error; before 3.5 the codec put it into each partition."""

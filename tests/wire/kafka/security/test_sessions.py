@@ -102,7 +102,7 @@ async def test_a_session_lasts_as_long_as_the_shorter_of_token_and_setting(
     assert await client.ended()
 
 
-async def test_a_session_ends_with_the_delegation_token_that_it_began_with(
+async def test_a_session_ends_when_its_delegation_token_expires(
     make_wire: MakeWire, clock: Clock
 ) -> None:
     """The session ends after a minute although no setting limits sessions."""

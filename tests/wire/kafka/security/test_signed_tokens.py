@@ -31,7 +31,9 @@ def tokens() -> SignedTokens:
 
 
 @pytest.mark.parametrize(("key", "kid"), [(ONE, "one"), (TWO, "two"), (ONE, None)])
-def test_a_token_signed_with_a_key_of_the_set_says_who_it_is(key: Any, kid: str | None) -> None:
+def test_a_token_signed_with_a_key_of_the_set_names_the_principal(
+    key: Any, kid: str | None
+) -> None:
     """The key that signed a token is found by its id."""
     found = tokens().check(signed(key, kid), 1000 * NOW_S)
     assert (found.user, found.expires_at_ms) == ("alice", 1000 * (NOW_S + 60))
@@ -68,6 +70,6 @@ def test_a_token_expires_by_the_clock_of_the_cluster() -> None:
 
 
 @pytest.mark.parametrize("keys", ["{", {"keys": [{}]}, [], {}])
-def test_what_is_no_key_set_is_refused(keys: Any) -> None:
+def test_an_invalid_key_set_is_refused(keys: Any) -> None:
     with pytest.raises(UsageError, match="token_keys is not a JSON Web Key Set"):
         SignedTokens(keys, None, ())

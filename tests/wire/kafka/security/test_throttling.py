@@ -72,7 +72,7 @@ def test_a_consumer_beyond_its_quota_gets_no_records() -> None:
     assert not isinstance(rig.fetch(client_id="other", count=9), Throttled)
 
 
-def test_what_it_does_not_get_is_not_counted() -> None:
+def test_withheld_records_are_not_counted() -> None:
     """Records that were held back are not counted, so a smaller fetch may follow at once."""
     rig = Rig()
     assert isinstance(rig.fetch(count=3), Throttled)
@@ -86,7 +86,7 @@ def test_a_throttled_answer_begins_no_session(session_epoch: int, session_id: in
     assert answer.response.session_id == session_id
 
 
-def test_before_2_0_it_got_them() -> None:
+def test_before_2_0_a_consumer_beyond_its_quota_gets_records_after_the_throttle_time() -> None:
     """Before 2.0 the records were sent at the end of the throttle time."""
     answer = Rig("1.1").fetch(count=3)
     assert isinstance(answer, Throttled)
@@ -109,7 +109,7 @@ def test_a_follower_is_never_throttled_as_a_client() -> None:
     assert [request.max_bytes for request in rig.stub.requests] == [1 << 20] * 2
 
 
-def test_an_error_is_told_whatever_was_used() -> None:
+def test_an_error_is_sent_to_a_throttled_client_at_once() -> None:
     """A throttled client learns at once that its session is gone."""
     rig = Rig()
     rig.fetch(count=3)
@@ -132,7 +132,7 @@ def test_a_fetch_asks_for_no_more_than_the_quota_allows_at_once() -> None:
     assert [request.max_bytes for request in rig.stub.requests] == [10_000, 1 << 20]
 
 
-def test_before_2_5_a_fetch_asked_for_what_it_liked() -> None:
+def test_before_2_5_a_fetch_is_not_limited_by_the_quota() -> None:
     rig = Rig("1.1")
     rig.fetch()
     assert [request.max_bytes for request in rig.stub.requests] == [1 << 20]
@@ -167,7 +167,9 @@ def test_a_client_whose_requests_took_too_long_waits() -> None:
 @pytest.mark.parametrize(
     ("version", "waits_ms"), [("3.9", (1000, 10_000)), ("1.1", (1200, 11_000))]
 )
-def test_of_two_quotas_the_longer_wait_holds(version: str, waits_ms: tuple[int, int]) -> None:
+def test_of_two_quotas_the_longer_throttle_time_applies(
+    version: str, waits_ms: tuple[int, int]
+) -> None:
     """The longer of two waits applies; before 2.0 they followed each other (KIP-219)."""
     rig = Rig(version)
     quotas = ClientQuotas(BrokerConfig())
@@ -197,7 +199,7 @@ def test_a_producer_is_counted_by_all_partitions_of_its_request() -> None:
     assert answers == [Throttled(ProduceResponse((), 1000), 1000)]
 
 
-def test_every_answer_tells_the_throttle_time() -> None:
+def test_every_answer_contains_the_throttle_time() -> None:
     response = HeartbeatResponse(ErrorCode.NONE)
     parts = Codec("3.9").encode(12, 4, response, None, 1000)
     assert b"".join(parts) == (1000).to_bytes(4, "big") + bytes(3)
@@ -255,7 +257,7 @@ def test_an_old_client_beyond_its_mutation_quota_waits_and_a_newer_one_is_refuse
     assert answer.response.throttle_time_ms == answer.throttle_ms
 
 
-def test_what_is_only_validated_costs_nothing() -> None:
+def test_requests_that_only_validate_use_no_quota() -> None:
     """Requests that only validate are free, however many partitions they name."""
     rig = MutationRig()
     asked = admin.CreateTopicsRequest((admin.NewTopic("a", 500, 1),), validate_only=True)
@@ -266,7 +268,7 @@ def test_what_is_only_validated_costs_nothing() -> None:
     )
 
 
-def test_within_its_quota_a_client_is_not_told_to_wait() -> None:
+def test_a_client_within_its_quota_is_not_throttled() -> None:
     """A client may create the partitions of eleven seconds at once."""
     rig = MutationRig()
     request = admin.CreateTopicsRequest((admin.NewTopic("a", 5, 1), admin.NewTopic("b", 6, 1)))
@@ -275,7 +277,7 @@ def test_within_its_quota_a_client_is_not_told_to_wait() -> None:
     assert rig.ask(admin.CreateTopicsRequest((admin.NewTopic("c", 1, 1),)), 5).throttle_ms == 1000
 
 
-def test_a_client_that_owes_is_refused_everything() -> None:
+def test_a_client_over_its_quota_is_refused_everything() -> None:
     """The request does not reach the broker, and each topic has the error."""
     rig = MutationRig()
     rig.ask(admin.CreateTopicsRequest((admin.NewTopic("a", 50, 1),)), 6)
@@ -319,7 +321,7 @@ def test_a_topic_deleted_by_its_id_costs_as_much_as_by_its_name() -> None:
     assert [answer.throttle_ms for answer in answers[1:]] == [1000, 1000]
 
 
-def test_what_is_assigned_by_hand_costs_as_much_as_what_the_broker_places() -> None:
+def test_manually_assigned_partitions_cost_as_much_as_others() -> None:
     """A partition counts once, whatever its replicas, and only added partitions count."""
     placed = tuple((number, (1, 2, 3)) for number in range(50))
     asked: list[tuple[Any, int]] = [
