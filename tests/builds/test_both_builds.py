@@ -1,4 +1,4 @@
-"""The compiled build does what the source does: the same events, the same bytes."""
+"""The compiled build behaves like the source: the same events and the same bytes."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SCENARIO = ROOT / "examples" / "scenarios" / "failover.toml"
 
 
 def run_on(build: str, *arguments: str | Path) -> str:
-    """What a module prints on one of the builds."""
+    """Run a module on one of the builds and return its output."""
     environment = {**os.environ, builds.VARIABLE: build}
     command = [sys.executable, "-m", *map(str, arguments)]
     done = subprocess.run(command, env=environment, capture_output=True, text=True)
@@ -28,7 +28,7 @@ def run_on(build: str, *arguments: str | Path) -> str:
 
 
 def test_random_histories_have_the_same_fingerprints() -> None:
-    """Twenty of them, of four releases."""
+    """Twenty seeds are compared."""
     program = ("fakekafka.tests.support.fingerprints", "--seeds", "20")
     pure, *lines = run_on("pure", *program).splitlines()
     compiled, *others = run_on("compiled", *program).splitlines()
@@ -39,7 +39,7 @@ def test_random_histories_have_the_same_fingerprints() -> None:
 
 @pytest.mark.parametrize(("writer", "reader"), [("pure", "compiled"), ("compiled", "pure")])
 def test_a_trace_of_one_build_holds_on_the_other(writer: str, reader: str, tmp_path: Path) -> None:
-    """Its header names the build, if that is the compiled one."""
+    """The header names the build if that is the compiled one."""
     file = tmp_path / "run.fktrace"
     run_on(writer, "fakekafka", "run", SCENARIO, "--out", file)
     assert run_on(reader, "fakekafka", "trace", "verify", file).startswith("verified: ")
@@ -48,7 +48,7 @@ def test_a_trace_of_one_build_holds_on_the_other(writer: str, reader: str, tmp_p
 
 
 def test_this_build_is_named_in_headers_and_the_version() -> None:
-    """As compiled; the number of modules is that of the manifest."""
+    """The version has the number of compiled modules in the manifest."""
     manifest = builds.read_manifest(builds.ROOT / "compiled")
     assert manifest is not None
     assert builds.told_version().endswith(f"(compiled: {len(manifest['modules'])} modules)")

@@ -1,4 +1,4 @@
-"""Which build runs: the compiled one where it is there and made of the source that is there."""
+"""Choice of the build: the compiled one if it exists and was made of the present source."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ def describe(package: Path, suffix: str) -> None:
 
 
 def test_the_compiled_build_runs_while_its_source_is_the_same(package: Path) -> None:
-    """Unless it is not wanted."""
+    """The pure build can be requested nevertheless."""
     assert builds.choose(package, "") == ("compiled: 1 modules", ["fakekafka.log"])
     assert builds.choose(package, "compiled") == ("compiled: 1 modules", ["fakekafka.log"])
     assert builds.choose(package, "pure") == ("pure Python", [])
 
 
 def test_a_stale_build_is_used_in_no_part(package: Path) -> None:
-    """One changed file is enough, and the version says which it is."""
+    """One changed file makes the whole build stale, and the version names it."""
     (package / "log.py").write_text("offset = 1\n")
     words = "the compiled build is stale, as log.py changed"
     assert builds.choose(package, "") == (f"pure Python; {words}", [])
@@ -45,7 +45,7 @@ def test_a_stale_build_is_used_in_no_part(package: Path) -> None:
 
 
 def test_a_source_is_compared_again_when_its_size_or_time_changes(package: Path) -> None:
-    """Whether by its size or by its time alone; another time of the same source does no harm."""
+    """A changed size or time alone is enough; a changed time of equal source is harmless."""
     assert builds.choose(package, "compiled")[1] == ["fakekafka.log"]
     assert (package / "compiled" / builds.SEEN).exists()
     log = package / "log.py"
@@ -58,20 +58,20 @@ def test_a_source_is_compared_again_when_its_size_or_time_changes(package: Path)
 
 
 def test_a_deleted_source_makes_a_build_stale(package: Path) -> None:
-    """Its module would be found in the build alone."""
+    """Otherwise the deleted module would still be importable."""
     (package / "log.py").unlink()
     assert builds.choose(package, "")[1] == []
 
 
 def test_the_build_of_another_python_is_not_used(package: Path) -> None:
-    """A folder that several installations share has one build."""
+    """A folder that several Python versions share has one build."""
     describe(package, ".of-another.so")
     words = "pure Python; the compiled build is for .of-another.so"
     assert builds.choose(package, "") == (words, [])
 
 
 def test_without_a_compiled_build_the_source_runs(tmp_path: Path) -> None:
-    """Who asks for the compiled one is told that there is none."""
+    """Requesting the compiled build is an error then."""
     assert builds.choose(tmp_path, "") == ("pure Python", [])
     with pytest.raises(ImportError, match="there is no compiled build"):
         builds.choose(tmp_path, "compiled")
@@ -80,7 +80,7 @@ def test_without_a_compiled_build_the_source_runs(tmp_path: Path) -> None:
 
 
 def test_in_an_archive_the_source_runs(tmp_path: Path) -> None:
-    """A worker of Spark inherits what its driver asks for, but gets the source alone."""
+    """A Spark worker inherits the driver's requested build, but has only the source."""
     archive = tmp_path / "fakekafka.zip"
     archive.write_bytes(package_zip())
     ask = f"import sys; sys.path.insert(0, {str(archive)!r}); from fakekafka import builds; "
@@ -97,7 +97,7 @@ def test_in_an_archive_the_source_runs(tmp_path: Path) -> None:
 
 
 def test_only_compiled_modules_are_found_in_the_build(tmp_path: Path) -> None:
-    """All others are looked for where they always were."""
+    """Other modules are found as usual."""
     modules = builds.CompiledModules(tmp_path, ["fakekafka.log"])
     found = modules.find_spec("fakekafka.log", None)
     assert found is not None

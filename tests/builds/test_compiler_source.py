@@ -1,4 +1,4 @@
-"""The source that the compiler gets says what the source that was written says."""
+"""The source given to the compiler is equivalent to the written source."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ LAST_LINE = "is where it was"
 
 @pytest.fixture(params=["as written", "for the compiler"])
 def made(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Any:
-    """The module."""
+    """A module with messages, as written or as given to the compiler."""
     module = ModuleType("made")
     monkeypatch.setitem(sys.modules, "made", module)  # where the standard library looks
     exec(
@@ -68,7 +68,7 @@ def made(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Any
 
 
 def test_a_message_is_made_compared_and_shown_as_before(made: Any) -> None:
-    """By its own methods, those of its base and what the standard library knows of it."""
+    """Its own methods, inherited ones and functions of the standard library work."""
     point = made.Point
     assert (point(1).y, point(1, y=3).y, point(1).doubled(), point.kind) == (2, 3, 2, "point")
     assert (point(1) == point(1, 2), point(1) == point(2), point(1) == 1) == (True, False, False)
@@ -100,7 +100,9 @@ def test_a_frozen_value_cannot_be_changed(made: Any) -> None:
 
 
 def test_a_message_is_a_plain_class_without_defaults() -> None:
-    """The compiler would set these first, and makes no native class of one with a decorator."""
+    """The compiler would set defaults before the constructor runs, and makes no native class of a
+    decorated one.
+    """
     text = with_native_messages(MESSAGES)
     assert "@message" not in text
     assert "y: int = (" not in text.partition("def __init__")[0]
@@ -110,13 +112,13 @@ def test_a_message_is_a_plain_class_without_defaults() -> None:
 
 
 def test_a_message_with_inherited_fields_is_refused() -> None:
-    """Its constructor would lack them."""
+    """The constructor would lack the inherited fields."""
     with pytest.raises(ValueError, match="Space may have fields of Point: inherit none"):
         with_native_messages(MESSAGES + "@message\nclass Space(Point):\n    z: int\n")
 
 
 def test_a_request_keeps_the_base_that_names_its_response() -> None:
-    """Its base has no fields, and stays."""
+    """The base has no fields."""
     asked = '@message\nclass Ask(Request["Answer"]):\n    z: int\n'
     text = with_native_messages(MESSAGES + asked)
     assert 'class Ask(Request["Answer"]):' in text
@@ -137,7 +139,7 @@ def test_a_module_without_messages_is_unchanged() -> None:
     ],
 )
 def test_a_float_may_be_a_whole_number(written: str, given: str) -> None:
-    """Which the compiler would make a fraction; only annotations speak of that."""
+    """The compiler would convert an integer to a float; only annotations are changed."""
     if written.startswith("def"):
         given = given.replace("float", "int | float")
     assert with_whole_numbers(written) == given
@@ -158,19 +160,19 @@ FUTURE = "from __future__ import annotations"
     ],
 )
 def test_constants_assigned_once_become_final(written: str, given: str) -> None:
-    """The compiler would look it up by its name, as it may have changed."""
+    """The compiler would look up other names at each use, as they may change."""
     rest = "\n}" if written.endswith("{") else ""
     text = f"{FUTURE}\n{written}{rest}"
     assert with_final_constants(text).split("\n", 1)[1] == given + rest
 
 
 def test_a_module_without_the_future_of_annotations_keeps_its_constants() -> None:
-    """There is no line to put the import on; such modules declare none."""
+    """The import of ``Final`` is put on that line; modules without it declare no constants."""
     assert with_final_constants("LIMIT = 1") == "LIMIT = 1"
 
 
 def test_a_function_that_checks_its_arguments_takes_anything() -> None:
-    """Another one leaves that to the compiler."""
+    """The compiler checks the arguments of other functions."""
     text = (
         "@cache\n"
         "@checks_arguments\n"
@@ -207,7 +209,9 @@ async def end(work: Any, told: list[str]) -> None:
 
 @pytest.mark.parametrize("is_given", [False, True])
 def test_a_finally_that_awaits_is_rewritten(is_given: bool) -> None:
-    """Compiled it would raise the first error for ever. Both ways do the same."""
+    """Compiled as written it would raise the first error again and again. Both forms behave
+    equally.
+    """
     text = with_awaits_after_errors(ENDING) if is_given else ENDING
     assert ("finally:" in text) is not is_given
     names: dict[str, Any] = {"Any": Any}
@@ -233,7 +237,7 @@ def test_a_finally_that_awaits_is_rewritten(is_given: bool) -> None:
 
 
 def test_a_finally_that_is_reached_by_return_is_refused() -> None:
-    """It awaits; one that does not is left as it is."""
+    """It is refused only if it awaits."""
     left = "async def f():\n    try:\n        return 1\n    finally:\n        {}"
     with pytest.raises(ValueError, match="line 2: awaits in a finally"):
         with_awaits_after_errors(left.format("await g()"))

@@ -1,4 +1,4 @@
-"""``make wheel``: both wheels in empty environments, where each starts a cluster."""
+"""``make wheel``: both wheels are installed in empty environments, and each starts a cluster."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ with fakekafka.Cluster(brokers=3) as cluster:
 
 @pytest.fixture(scope="module")
 def wheels(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
-    """Both, built in a copy of the tree."""
+    """Both wheels, built in a copy of the tree."""
     copy = tmp_path_factory.mktemp("source") / "fakekafka"
     shutil.copytree(ROOT, copy, ignore=shutil.ignore_patterns(*NOT_SOURCE))
     assert main(copy) == 0
@@ -37,7 +37,7 @@ def wheels(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
 
 
 def said_after_installation(wheel: Path, where: Path) -> str:
-    """What a cluster says that the wheel starts in an environment of its own."""
+    """Return the output of a cluster started by the wheel in an environment of its own."""
     venv.create(where / "venv", with_pip=False)
     python = where / "venv" / "bin" / "python"
     options = ("--quiet", "--no-deps", "--no-index", "--disable-pip-version-check")
@@ -55,7 +55,7 @@ def said_after_installation(wheel: Path, where: Path) -> str:
 
 
 def test_each_wheel_starts_a_cluster(wheels: list[Path], tmp_path: Path) -> None:
-    """The one is for every platform, the other for this one, and they say which they are."""
+    """One wheel is for every platform, the other for this one, and each says which it is."""
     assert [wheel.name.endswith("-py3-none-any.whl") for wheel in wheels] == [True, False]
     told = []
     for number, wheel in enumerate(wheels):

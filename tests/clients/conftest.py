@@ -1,4 +1,4 @@
-"""Real client libraries against a cluster on 127.0.0.1."""
+"""Fixtures of real client libraries against a cluster on 127.0.0.1."""
 
 from __future__ import annotations
 
@@ -7,5 +7,5 @@ import pytest
 
 @pytest.fixture(params=["live", "threaded"])
 def runtime_name(request: pytest.FixtureRequest) -> str:
-    """Both real-time runtimes."""
+    """Each of the two real-time runtimes."""
     return str(request.param)

@@ -1,4 +1,6 @@
-"""ACLs as clients meet them: set by an admin client, known to every broker, kept in ZooKeeper."""
+"""ACLs as clients see them: set by an admin client, enforced by every broker, stored in
+ZooKeeper.
+"""
 
 from __future__ import annotations
 
@@ -54,7 +56,7 @@ def config_of(cluster: Cluster, user: str, **more: Any) -> dict[str, Any]:
 
 
 def produced(cluster: Cluster, user: str, topic: str = "orders") -> str:
-    """``ok``, or the name of the error that the user's producer is told."""
+    """Return ``ok``, or the name of the error that the user's producer gets."""
     told: list[str] = []
     producer = Producer(config_of(cluster, user))
     producer.produce(
@@ -89,7 +91,7 @@ EVERY = AclBindingFilter(
 
 
 def test_an_admin_client_makes_finds_and_deletes_acls(cluster: Cluster) -> None:
-    """What it makes holds at once; what it deletes no longer does."""
+    """Created ACLs are in force at once, and deleted ones no longer are."""
     admin = AdminClient(config_of(cluster, "root"))
     assert produced(cluster, "alice") == "TOPIC_AUTHORIZATION_FAILED"
     for future in admin.create_acls([binding("User:alice", "WRITE")]).values():
@@ -104,7 +106,7 @@ def test_an_admin_client_makes_finds_and_deletes_acls(cluster: Cluster) -> None:
 
 
 def test_acls_are_kept_in_zookeeper(cluster: Cluster) -> None:
-    """In Kafka's nodes and Kafka's JSON, so that other tools read them."""
+    """They are in Kafka's znodes and Kafka's JSON, so that other tools can read them."""
     cluster.security.allow("User:alice", "READ", topic="orders")
     cluster.security.deny("User:*", "ALTER", topic="ord", prefix=True)
     literal = json.loads(cluster.zookeeper.get("/kafka-acl/Topic/orders") or b"")
@@ -120,7 +122,7 @@ def test_acls_are_kept_in_zookeeper(cluster: Cluster) -> None:
 
 
 def test_a_broker_that_starts_again_knows_the_acls(cluster: Cluster) -> None:
-    """It reads them, and then follows the changes."""
+    """A restarted broker reads all ACLs, and then follows changes."""
     cluster.security.allow("User:alice", "WRITE", topic="orders")
     cluster.broker(1).restart()
     cluster.broker(2).restart()
@@ -129,7 +131,7 @@ def test_a_broker_that_starts_again_knows_the_acls(cluster: Cluster) -> None:
 
 
 def test_a_user_sees_the_topics_that_it_may_describe(cluster: Cluster) -> None:
-    """The others are as if they were not there."""
+    """Other topics are omitted as if they did not exist."""
     cluster.create_topic("secret")
     cluster.security.allow("User:alice", "DESCRIBE", topic="orders")
     assert set(AdminClient(config_of(cluster, "alice")).list_topics(timeout=10).topics) == {
@@ -140,8 +142,9 @@ def test_a_user_sees_the_topics_that_it_may_describe(cluster: Cluster) -> None:
 
 
 def test_a_user_without_alter_on_the_cluster_cannot_change_acls(cluster: Cluster) -> None:
-    """CLUSTER_AUTHORIZATION_FAILED, for making and deleting. (confluent-kafka drops the error of
-    finding.)"""
+    """Creating and deleting ACLs is CLUSTER_AUTHORIZATION_FAILED. (confluent-kafka drops the error
+    of describing them.)
+    """
     admin = AdminClient(config_of(cluster, "alice"))
     futures = [
         *admin.create_acls([binding("User:alice", "WRITE")]).values(),
@@ -154,7 +157,7 @@ def test_a_user_without_alter_on_the_cluster_cannot_change_acls(cluster: Cluster
 
 
 def test_without_an_authorizer_there_are_no_acls() -> None:
-    """SECURITY_DISABLED, as in Kafka."""
+    """The error is SECURITY_DISABLED, as in Kafka."""
     with Cluster(1) as cluster:
         admin = AdminClient({"bootstrap.servers": cluster.bootstrap_servers})
         with pytest.raises(KafkaException, match="SECURITY_DISABLED"):
@@ -165,7 +168,7 @@ def test_without_an_authorizer_there_are_no_acls() -> None:
 
 @pytest.mark.parametrize("kafka_version", ["0.10", "1.1", "2.8"])
 def test_older_releases_have_acls(kafka_version: str) -> None:
-    """0.10 had no requests for them: tools wrote them to ZooKeeper."""
+    """0.10 had no requests for ACLs: tools wrote them to ZooKeeper."""
     with make_cluster(kafka_version) as cluster:
         cluster.security.allow("User:alice", "WRITE", topic="orders")
         assert produced(cluster, "alice") == "ok"
@@ -178,7 +181,7 @@ def test_older_releases_have_acls(kafka_version: str) -> None:
 
 
 def test_reset_takes_rights_and_users_back(cluster: Cluster) -> None:
-    """No ACL and no user is left, as after the start."""
+    """No ACL and no added user is left after ``reset``."""
     cluster.security.allow("User:alice", "WRITE", topic="orders")
     cluster.reset()
     assert cluster.security.acls() == ()

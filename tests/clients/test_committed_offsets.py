@@ -1,4 +1,4 @@
-"""Committed offsets of clients that assign themselves, and topics that come by being used."""
+"""Committed offsets of clients with manual assignment, and topics created by use."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def consumer_of(cluster: Cluster) -> Consumer:
 
 
 def coordinator_of(cluster: Cluster) -> tuple[int, int]:
-    """(partition of the offsets topic, broker) where the group is looked after."""
+    """Return the partition of the offsets topic and the broker that coordinates the group."""
     broker = next(p.broker for p in cluster.processes.values() if p.broker is not None)
     number = broker.groups.partition_for("readers")
     leader = cluster.partition("__consumer_offsets", number).leader
@@ -40,7 +40,7 @@ def coordinator_of(cluster: Cluster) -> tuple[int, int]:
 
 
 def test_committed_offsets_survive_the_coordinators_death(cluster: Cluster) -> None:
-    """Another broker loads them from the replicated topic; reading goes on where it stopped."""
+    """Another broker loads them from the replicated topic, and reading resumes where it stopped."""
     for number in range(10):
         cluster.produce("orders", f"{number}", partition=0)
     parts = [TopicPartition("orders", 0), TopicPartition("orders", 1)]
@@ -74,7 +74,9 @@ def test_committed_offsets_survive_the_coordinators_death(cluster: Cluster) -> N
 
 
 def produced(cluster: Cluster, topic: str) -> list[str | None]:
-    """Produce one record; the error names the client is told, None for success."""
+    """Produce one record and return the names of the errors that the client gets, or None for
+    success.
+    """
     told: list[str | None] = []
     producer = Producer(
         {
@@ -92,7 +94,7 @@ def produced(cluster: Cluster, topic: str) -> list[str | None]:
 
 
 def test_producing_to_a_missing_topic_creates_it() -> None:
-    """With the broker's own counts of partitions and replicas."""
+    """The topic has the broker's default numbers of partitions and replicas."""
     config = {"num.partitions": 3, "default.replication.factor": 2}
     with Cluster(3, config=config) as cluster:
         assert produced(cluster, "fresh") == [None]
@@ -111,7 +113,7 @@ def test_no_topic_is_created_if_auto_creation_is_disabled() -> None:
 
 
 def test_committed_offsets_go_with_their_topic(cluster: Cluster) -> None:
-    """A topic of the same name is another topic, also for a coordinator that loads its log."""
+    """A new topic of the same name has no offsets, even if another coordinator loads the log."""
     consumer = consumer_of(cluster)
     part = TopicPartition("orders", 0, 2)
     consumer.commit(offsets=[part], asynchronous=False)
@@ -126,7 +128,7 @@ def test_committed_offsets_go_with_their_topic(cluster: Cluster) -> None:
 
 
 def test_a_connected_consumer_finds_no_old_offsets_after_a_reset(cluster: Cluster) -> None:
-    """What was committed goes with the internal topic."""
+    """Committed offsets are deleted with the internal topic."""
     consumer = consumer_of(cluster)
     part = TopicPartition("orders", 0, 2)
     consumer.commit(offsets=[part], asynchronous=False)

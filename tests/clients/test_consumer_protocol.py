@@ -1,4 +1,4 @@
-"""Consumers of the consumer protocol (KIP-848): their coordinator tells them what to read."""
+"""Consumers of the consumer protocol (KIP-848), whose coordinator assigns partitions."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def cluster() -> Iterator[Cluster]:
 
 
 class Member(threading.Thread):
-    """A consumer that reads until it is told to leave."""
+    """A consumer that reads until it is stopped."""
 
     def __init__(self, cluster: Cluster, name: str, topic: str = "t", **settings: Any) -> None:
         super().__init__(name=name, daemon=True)
@@ -63,7 +63,9 @@ class Member(threading.Thread):
 
 
 def is_shared(cluster: Cluster, *names: str) -> Callable[[], bool]:
-    """Whether the members of these clients have two partitions or more each, and all together."""
+    """Return a condition: members with these client ids own all six partitions, evenly, in a stable
+    group.
+    """
 
     def look() -> bool:
         group = cluster.group("g")
@@ -79,10 +81,10 @@ def values(*members: Member) -> list[bytes]:
 
 
 def test_members_share_a_topic_and_survive_their_coordinator(cluster: Cluster) -> None:
-    """They leave, join and are served by the next coordinator; no record is lost.
+    """Members leave, join and move to the next coordinator without losing a record.
 
-    A partition that moves before its offsets are committed is read again, as at any Kafka; one that
-    has committed all is not.
+    A partition that moves before its offsets are committed is read again, as in Kafka; one whose
+    offsets are all committed is not.
     """
     members = [Member(cluster, f"m{number}") for number in range(3)]
     try:
@@ -107,7 +109,7 @@ def test_members_share_a_topic_and_survive_their_coordinator(cluster: Cluster) -
 
 
 def test_administrators_see_the_group(cluster: Cluster) -> None:
-    """Its type, state, assignor and what its members read; and they delete it when it is empty."""
+    """They see its type, state, assignor and assignments, and can delete it when it is empty."""
     member = Member(cluster, "m0", **{"group.instance.id": "s", "group.remote.assignor": "range"})
     admin = AdminClient({"bootstrap.servers": cluster.bootstrap_servers})
     try:
@@ -124,7 +126,7 @@ def test_administrators_see_the_group(cluster: Cluster) -> None:
 
 
 def test_a_regular_expression_subscribes_to_topics(cluster: Cluster) -> None:
-    """Also to one that is made later."""
+    """It also matches a topic that is created later."""
     member = Member(cluster, "m0", topic="^t.*")
     try:
         cluster.wait_until(lambda: len(values(member)) == RECORDS, 20)
@@ -136,7 +138,9 @@ def test_a_regular_expression_subscribes_to_topics(cluster: Cluster) -> None:
 
 
 def test_a_group_changes_its_protocol_while_it_works(cluster: Cluster) -> None:
-    """A member of the new protocol joins, and the last one of the old one leaves; and back."""
+    """The group changes when a member of the new protocol joins and the last of the old one leaves,
+    and changes back likewise.
+    """
     classic: dict[str, Any] = {
         "group.protocol": "classic",
         "heartbeat.interval.ms": 100,

@@ -1,4 +1,4 @@
-"""Today's clients with nothing set but the addresses, against every release."""
+"""Current clients with only addresses configured, against every release."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ pytestmark = [
 
 @pytest.mark.parametrize("kafka_version", KAFKA_VERSIONS)
 def test_kafka_python_produces_and_consumes(kafka_version: str) -> None:
-    """Its producers are idempotent by default and fail where they get no producer id."""
+    """Its producers are idempotent by default and fail without a producer id."""
     with Cluster(3, topics={"t": 1}, kafka_version=kafka_version) as cluster:
         producer = kafka.KafkaProducer(bootstrap_servers=cluster.bootstrap_servers)
         sent = [producer.send("t", b"%d" % number) for number in range(3)]

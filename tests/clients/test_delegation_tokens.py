@@ -1,4 +1,4 @@
-"""Delegation tokens: asked for by who is known, and good for coming in by SCRAM (KIP-48)."""
+"""Delegation tokens: requested by authenticated users and used for SCRAM (KIP-48)."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ async def logged_in(cluster: Cluster, user: str) -> RawClient:
 
 
 async def asked(client: RawClient, key: int, version: int, **fields: Any) -> Any:
-    """The answer; of a refusal, whose times kio does not read, the error alone."""
+    """Return the answer; of a refusal, whose times kio cannot parse, only the error."""
     client.request(key, version, 7, **fields)
     frame = await client.frame()
     error = int.from_bytes(frame[5:7], "big", signed=True)
@@ -76,7 +76,7 @@ def _ms(value: int) -> Any:
 
 
 async def come_in(cluster: Cluster, token: Any, broker: int = 2) -> Any:
-    """The last answer of a SCRAM exchange with a token."""
+    """Authenticate by SCRAM with a token and return the last answer."""
     client = await connected(cluster, broker=broker)
     await shake_hands(client, "SCRAM-SHA-256")
     password = base64.b64encode(token.hmac).decode()
@@ -88,7 +88,7 @@ async def come_in(cluster: Cluster, token: Any, broker: int = 2) -> Any:
 
 
 def test_a_token_stands_for_its_owner_at_every_broker(cluster: Cluster) -> None:
-    """It is kept in ZooKeeper, without its HMAC; its session ends with it."""
+    """It is stored in ZooKeeper without its HMAC, and sessions end when it expires."""
 
     async def test() -> None:
         client = await logged_in(cluster, "alice")
@@ -115,7 +115,7 @@ def test_a_token_stands_for_its_owner_at_every_broker(cluster: Cluster) -> None:
 
 
 def test_a_renewer_may_let_a_token_live_longer_or_end(cluster: Cluster) -> None:
-    """Others may not; a token that ended is not found, and nobody comes in with it."""
+    """Other users may not; an expired token is not found and cannot be used to authenticate."""
 
     async def test() -> None:
         alice, bob = await logged_in(cluster, "alice"), await logged_in(cluster, "bob")
@@ -139,7 +139,7 @@ def test_a_renewer_may_let_a_token_live_longer_or_end(cluster: Cluster) -> None:
 
 
 def test_an_anonymous_client_gets_no_token(cluster: Cluster) -> None:
-    """Nor does one who names a renewer that is no user."""
+    """A renewer that is no user is refused, too."""
 
     async def test() -> None:
         anybody = await connected(cluster, "PLAINTEXT")
@@ -156,7 +156,7 @@ def test_an_anonymous_client_gets_no_token(cluster: Cluster) -> None:
 
 
 def test_without_a_key_there_are_no_tokens() -> None:
-    """DELEGATION_TOKEN_AUTH_DISABLED."""
+    """The error is DELEGATION_TOKEN_AUTH_DISABLED."""
     security = {"listeners": "SASL_PLAINTEXT", "users": {"alice": "a"}}
     with Cluster(1, security=security) as cluster:
 

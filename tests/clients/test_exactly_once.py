@@ -1,4 +1,4 @@
-"""Consume, transform and produce with real clients: exactly once, whatever dies.
+"""Consume, transform and produce with real clients: exactly once, whichever broker dies.
 
 ``FAKEKAFKA_EXACTLY_ONCE_KILLS`` sets how many brokers are killed (20).
 """
@@ -24,7 +24,9 @@ STARTS_MAX = 4
 PARTITIONS = 2
 GROUP = "copiers"
 STUCK_S = 15
-"""Longer than any transaction of these takes, and than the poll interval of the consumer."""
+"""Seconds after which a copier counts as stuck; longer than its transactions and the consumer's
+poll interval.
+"""
 POLLED: dict[str, Any] = {"max.poll.interval.ms": 10_000}
 FAST = {"retry.backoff.ms": 10, "reconnect.backoff.ms": 10, "reconnect.backoff.max.ms": 100}
 
@@ -46,11 +48,11 @@ def consumer_of(cluster: Cluster, group: str = GROUP, **config: Any) -> Consumer
 
 
 class Copier(threading.Thread):
-    """Copies from one topic to the other; begins anew after each error that ends a transaction.
+    """Copies from one topic to the other, and restarts after each error that ends a transaction.
 
-    An instance that is stuck is left alone, and the next one fences it, as whoever watches a
-    program would have it: ``send_offsets_to_transaction`` of librdkafka 2.16 may wait for a
-    coordinator that has left its metadata, whatever the timeout (librdkafka issues 5511 and 5456).
+    A stuck instance is abandoned and fenced by the next one, as a supervisor of a program would do:
+    ``send_offsets_to_transaction`` of librdkafka 2.16 may wait for a coordinator that has left its
+    metadata, whatever the timeout (librdkafka issues 5511 and 5456).
     """
 
     def __init__(self, cluster: Cluster) -> None:
@@ -87,7 +89,7 @@ class Copier(threading.Thread):
                 self.failure = error
 
     def _copy(self) -> None:
-        """Until a fatal error, after which another producer has to go on."""
+        """Copy until a fatal error, after which another producer has to continue."""
         consumer = consumer_of(self.cluster, GROUP, **POLLED)
         producer = Producer(
             {
@@ -116,7 +118,9 @@ class Copier(threading.Thread):
             consumer.close()
 
     def _transact(self, producer: Producer, consumer: Consumer, messages: list[Any]) -> bool:
-        """One transaction; False when another instance has to go on from the committed offsets."""
+        """Run one transaction; return False if another instance has to resume from the committed
+        offsets.
+        """
         positions = {(m.topic(), m.partition()): m.offset() + 1 for m in messages}
         group = consumer.consumer_group_metadata()
         try:
@@ -147,12 +151,14 @@ class Copier(threading.Thread):
                     raise
 
     def _is_expected(self, error: KafkaError) -> bool:
-        """Errors after which an application starts again."""
+        """Return whether an application restarts after this error."""
         return bool(error.fatal() or error.retriable() or error.txn_requires_abort())
 
 
 def read_all(cluster: Cluster, topic: str, count: int) -> dict[int, list[int]]:
-    """The committed values of each partition, ``count`` of them and what comes a moment later."""
+    """Return the committed values of each partition: ``count`` of them and any that follow a moment
+    later.
+    """
     consumer = consumer_of(cluster, "checker")
     consumer.assign([TopicPartition(topic, number, 0) for number in range(PARTITIONS)])
     values: dict[int, list[int]] = {number: [] for number in range(PARTITIONS)}
@@ -169,7 +175,7 @@ def read_all(cluster: Cluster, topic: str, count: int) -> dict[int, list[int]]:
 
 
 def start(broker: BrokerHandle) -> None:
-    """Its session may end while it starts, on a machine that has more to do."""
+    """Start a broker, again if its session expires meanwhile, as on a busy machine."""
     for attempt in range(STARTS_MAX):
         try:
             broker.start()
@@ -180,7 +186,7 @@ def start(broker: BrokerHandle) -> None:
 
 
 def test_random_kills_while_confluent_kafka_copies() -> None:
-    """DP-133: brokers die, coordinators and leaders among them; the copy is the original."""
+    """DP-133: brokers die, including coordinators and leaders, and the copy equals the original."""
     chance = random.Random(7)
     config = {
         "zookeeper.session.timeout.ms": "500",

@@ -31,7 +31,7 @@ def cluster(request: pytest.FixtureRequest) -> Iterator[Cluster]:
 
 
 class Member(threading.Thread):
-    """A confluent-kafka consumer that reads until it is told to leave, or just stops."""
+    """A confluent-kafka consumer that reads until it leaves or stops without leaving."""
 
     def __init__(self, cluster: Cluster, name: str, **settings: object) -> None:
         super().__init__(name=name, daemon=True)
@@ -75,7 +75,7 @@ class Member(threading.Thread):
 
 
 def partitions_are_shared(members: list[Member]) -> Callable[[], bool]:
-    """Whether the members own all partitions, each of them some, none of them one of another's."""
+    """Return a condition: the members own all partitions, each at least one, and none twice."""
 
     def are_shared() -> bool:
         owned = [number for member in members for number in member.owned]
@@ -85,13 +85,13 @@ def partitions_are_shared(members: list[Member]) -> Callable[[], bool]:
 
 
 def read_by(members: list[Member]) -> list[bytes]:
-    """What members have read; a rebalance may hand on what was read and not committed yet."""
+    """Return what members have read; values not committed before a rebalance may be read twice."""
     return [value for member in members for value in member.read]
 
 
 @pytest.mark.parametrize("strategy", ["range", "cooperative-sticky"])
 def test_members_of_confluent_kafka_join_and_leave(cluster: Cluster, strategy: str) -> None:
-    """Every partition has one owner, every record is read; a late one by its only owner."""
+    """Every partition has one owner and every record is read; a late record only by its owner."""
     members = [
         Member(cluster, f"m{n}", **{"partition.assignment.strategy": strategy}) for n in range(3)
     ]
@@ -111,7 +111,7 @@ def test_members_of_confluent_kafka_join_and_leave(cluster: Cluster, strategy: s
 
 
 def test_the_group_survives_its_coordinator(cluster: Cluster) -> None:
-    """Another broker loads it: its members go on, and what was committed is not read again."""
+    """Another broker loads the group; its members continue and read no committed record again."""
     members = [Member(cluster, f"m{n}", **{"auto.commit.interval.ms": 100}) for n in range(3)]
     try:
         cluster.wait_until(partitions_are_shared(members), 20)

@@ -1,4 +1,4 @@
-"""The leader dies in mid-stream and comes back: nothing acknowledged is lost, nothing doubled."""
+"""The leader dies in mid-stream and returns: no acknowledged record is lost or duplicated."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ ROUNDS = int(os.environ.get("FAKEKAFKA_KILL_ROUNDS", "1"))
 def test_nothing_acknowledged_is_lost_when_the_leader_dies(
     client: str, runtime_name: str, round_number: int
 ) -> None:
-    """``FAKEKAFKA_KILL_ROUNDS=20`` repeats it as often as the promise was given."""
+    """``FAKEKAFKA_KILL_ROUNDS`` sets the number of rounds."""
     with Cluster(brokers=3, runtime=runtime_name) as cluster:
         cluster.create_topic(TOPIC, PARTITIONS, 3, {"min.insync.replicas": "2"})
         driver = drivers.DRIVERS[client](cluster.bootstrap_servers, TOPIC, PARTITIONS)

@@ -1,11 +1,11 @@
-"""Leaders die every 200 ms: nothing is lost, doubled or out of order, and readers see no gap.
+"""Leaders die every 200 ms: no record is lost, duplicated or out of order, and readers see no gap.
 
 With librdkafka exactly once holds within each producer epoch, here as with Kafka. When a leader
-moves it may send later records before the earlier ones that the old leader refused; the new one
-then answers OUT_OF_ORDER_SEQUENCE_NUMBER, upon which the client numbers anew under a higher epoch.
-Then, and only then, it may write a record twice: one that was appended and not acknowledged (see
-docs/guides/idempotent-producers.md, with what the same client does to Kafka 2.8.2). One record at a
-time it has no reason to, and aiokafka never does: for these there is no exception.
+moves, librdkafka may send later records before earlier ones that the old leader refused; the new
+one then answers OUT_OF_ORDER_SEQUENCE_NUMBER, upon which the client renumbers under a higher epoch.
+Only then it may write a record twice, if that was appended and not acknowledged (see
+docs/guides/idempotent-producers.md, which shows the same with Kafka 2.8.2). Sending one record at a
+time it never does, and neither does aiokafka: these tests allow no exception for them.
 
 ``FAKEKAFKA_KILL_SECONDS`` sets how long (6 s, in CI 20 s), ``FAKEKAFKA_KILL_REPEATS`` how often.
 """
@@ -41,7 +41,7 @@ PATIENCE_S: float = writers.PATIENCE_S
 
 BROKERS = 9
 ASSIGNMENT = {number: [3 * number + n for n in (1, 2, 3)] for number in range(PARTITIONS)}
-"""Brokers of their own for each partition: the others' leaders may be down meanwhile."""
+"""Separate brokers for each partition, as leaders of other partitions may be down meanwhile."""
 PAUSE_S = 0.2
 DOWN_S = 0.3
 SECONDS = float(os.environ.get("FAKEKAFKA_KILL_SECONDS", "20" if os.environ.get("CI") else "6"))
@@ -59,12 +59,12 @@ CONFIG = {
 
 
 class Reader(threading.Thread):
-    """Reads all partitions from the start; stops at the first thing that is not as it must be.
+    """Reads all partitions from the start, and stops at the first error.
 
-    The client lives in a process of its own, since librdkafka 2.16 may come to a standstill when
-    leaders change this often: its main thread, answering a failed OffsetForLeaderEpoch, and the
-    thread of a broker that has gone from the metadata wait for each other's locks, for ever.
-    Another client reads on then, which it could not if the cluster were to blame.
+    The client runs in a separate process, since librdkafka 2.16 may deadlock when leaders change
+    this often: its main thread, answering a failed OffsetForLeaderEpoch, and the thread of a broker
+    that has left the metadata wait for each other's locks. Another client then reads on, which it
+    could not if the cluster were to blame.
     """
 
     def __init__(self, servers: str, isolation: str, writer: Any) -> None:
@@ -80,7 +80,7 @@ class Reader(threading.Thread):
             self._read_on()
 
     def _read_on(self) -> None:
-        """Let one process read until it has all, finds fault, or stands still."""
+        """Let one process read until it has read everything, finds an error, or hangs."""
         command = [*self._command, json.dumps(self.positions)]
         with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
             try:
@@ -108,7 +108,7 @@ class Reader(threading.Thread):
             self.positions = report
 
     def _is_done(self) -> bool:
-        """Whether it has read all there is, found fault, or waited too long after the last."""
+        """Return whether everything was read, an error was found, or the last record is overdue."""
         if self.failures:
             return True
         sent, ended_s = self._writer.sent, self._writer.ended_s
@@ -121,14 +121,14 @@ class Reader(threading.Thread):
 
 
 def is_spare(cluster: Cluster, victim: int) -> bool:
-    """Whether every partition keeps two replicas in sync without this broker."""
+    """Return whether every partition keeps two replicas in sync without this broker."""
     for number in range(PARTITIONS):
         view = cluster.partition(TOPIC, number)
         in_step = [
             broker
             for broker in view.isr
             if cluster.broker(broker).state == "running"
-            # One that has just come back and was not told its role yet does not count.
+            # A restarted broker that does not know its role yet does not count.
             and view.replica(broker).leader_epoch == view.leader_epoch
         ]
         if victim in view.replicas and len(set(in_step) - {victim}) < 2:
@@ -138,16 +138,16 @@ def is_spare(cluster: Cluster, victim: int) -> bool:
 
 @dataclass(frozen=True)
 class Death:
-    """When a broker died, and the partition that it led."""
+    """The time of a broker's death, and the partition that it led."""
 
     at_s: float
     led: PartitionView
 
     def is_over(self, cluster: Cluster) -> bool:
-        """Whether it lasted long enough, and the partition has a leader of a later epoch.
+        """Return whether it lasted long enough and the partition has a leader of a later epoch.
 
-        Or can have none: where the others had lost their sessions when it died, the ISR names the
-        dead broker alone, and only that one may lead again.
+        A partition may have no other leader: if other replicas had lost their sessions at the time
+        of the death, the ISR is the dead broker alone, and only that broker may lead again.
         """
         if time.monotonic() < self.at_s + DOWN_S:
             return False
@@ -160,12 +160,12 @@ class Death:
 def kill_leaders(cluster: Cluster, kills: int) -> list[int]:
     """Kill the leader of one partition after the other, at most one every ``PAUSE_S``.
 
-    Gives the partition of each kill. A busy machine may be late to bring back the followers of one
-    partition; the leaders of the others are killed instead meanwhile.
+    Return the partition of each kill. On a busy machine the followers of one partition may return
+    late; leaders of other partitions are killed meanwhile.
 
-    Who died stays away for ``DOWN_S``, so that the client has turned to the next leader by then,
-    and until there is one: a new controller that finds the old leader back leaves it the lead.
-    A broker is left alone without whom ``min.insync.replicas`` would not be met.
+    A dead broker stays down for ``DOWN_S``, so that the client has found the next leader, and until
+    there is one: a new controller that finds the old leader running lets it lead. A broker that
+    ``min.insync.replicas`` requires is not killed.
     """
     killed: list[int] = []
     deaths: dict[int, Death] = {}
@@ -173,7 +173,9 @@ def kill_leaders(cluster: Cluster, kills: int) -> list[int]:
     next_s = time.monotonic()
 
     def start_those_due() -> bool:
-        """Start who was away long enough, again if a start has failed; whether all serve."""
+        """Start brokers that were down long enough, also after a failed start; return whether all
+        serve.
+        """
         for broker in cluster.broker_ids:
             if cluster.broker(broker).is_alive:
                 continue
@@ -182,13 +184,13 @@ def kill_leaders(cluster: Cluster, kills: int) -> list[int]:
         return all(cluster.broker(broker).state == "running" for broker in cluster.broker_ids)
 
     def victim() -> PartitionView | None:
-        """A partition whose leader may die."""
+        """Return a partition whose leader may die."""
         start_those_due()
         for distance in range(PARTITIONS):
             number = (len(killed) + distance) % PARTITIONS
             view = cluster.partition(TOPIC, number)
             if view.leader is None or cluster.broker(view.leader).state != "running":
-                continue  # its leader is dead, and nobody has taken over yet
+                continue  # its leader is dead, and no other was elected yet
             if is_spare(cluster, view.leader):
                 return view
         return None
@@ -212,17 +214,19 @@ def kill_leaders(cluster: Cluster, kills: int) -> list[int]:
 
 @dataclass
 class Written:
-    """What one partition holds."""
+    """The content of a partition."""
 
     offsets: list[list[int]]
-    """Of each value: more than one where the client wrote it again under a higher epoch."""
+    """Offsets of each value: more than one if the client wrote it again under a higher epoch."""
     producer_epochs: list[int]
     leader_epoch: int
-    """Of the last batch."""
+    """Leader epoch of the last batch."""
 
 
 def written(cluster: Cluster, number: int) -> Written:
-    """Fails where a sequence or a value is missing, or twice there under the same epoch."""
+    """Return the content of a partition; fail if a sequence or value is missing, or duplicated in
+    one epoch.
+    """
     epochs, sequence, next_value, leader_epoch = [0], 0, 0, 0
     offsets: list[list[int]] = []
     replica = cluster.partition(TOPIC, number).replicas[0]
@@ -246,7 +250,9 @@ def written(cluster: Cluster, number: int) -> Written:
 
 @contextlib.contextmanager
 def started_cluster(runtime_name: str) -> Iterator[Cluster]:
-    """Sessions as short as these may end while a busy machine starts nine brokers: again then."""
+    """Start a cluster, again if its short sessions expire while a busy machine starts
+    nine brokers.
+    """
     cluster = Cluster(BROKERS, runtime=runtime_name, config=CONFIG)
     for _ in range(STARTS_MAX - 1):
         try:
@@ -272,7 +278,7 @@ def started_cluster(runtime_name: str) -> Iterator[Cluster]:
 def test_leader_kills_lose_double_and_reorder_nothing(
     runtime_name: str, client: str, repeat: int
 ) -> None:
-    """An idempotent producer and readers of both isolation levels, while leaders keep dying."""
+    """An idempotent producer and readers of both isolation levels run while leaders are killed."""
     kills = round(SECONDS / PAUSE_S)
     with started_cluster(runtime_name) as cluster:
         cluster.create_topic(TOPIC, config={"min.insync.replicas": "2"}, assignment=ASSIGNMENT)

@@ -1,4 +1,4 @@
-"""Admin clients that people use, against a cluster that really does what they ask for."""
+"""Real admin clients against a cluster that carries out their requests."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def cluster(one: Cluster) -> Iterator[Cluster]:
 
 
 def confluent_of(cluster: Cluster) -> AdminClient:
-    """A new client: librdkafka passes NOT_CONTROLLER on, where the one it knew is gone."""
+    """Return a new client, as librdkafka reports NOT_CONTROLLER if the controller it knew died."""
     return AdminClient({"bootstrap.servers": cluster.bootstrap_servers, "log_level": 0})
 
 
@@ -65,7 +65,7 @@ def python_admin(cluster: Cluster) -> Iterator[Any]:
 
 
 def result(futures: Any) -> Any:
-    """The outcome of the only future of a call."""
+    """Return the result of the only future of a call."""
     if hasattr(futures, "result"):
         return futures.result(20)
     (future,) = futures.values()
@@ -80,7 +80,7 @@ def refusal(futures: Any) -> str:
 
 
 def lose_and_regain(cluster: Cluster, broker_id: int) -> None:
-    """Broker ``broker_id`` is in every ISR again, and leads nothing."""
+    """Kill and restart a broker until it is in every ISR again and leads nothing."""
     cluster.broker(broker_id).kill()
     cluster.wait_until(
         lambda: all(cluster.partition("orders", n).leader != broker_id for n in (0, 1))
@@ -91,7 +91,9 @@ def lose_and_regain(cluster: Cluster, broker_id: int) -> None:
 
 
 def lose_the_isr(cluster: Cluster) -> None:
-    """Partition 0 of ``lonely`` (replicas 1 and 2) is offline: its ISR was broker 1 alone."""
+    """Make partition 0 of ``lonely`` (replicas 1 and 2) offline by killing its only ISR member,
+    broker 1.
+    """
     cluster.create_topic("lonely", assignment={0: [1, 2]})
     cluster.broker(2).kill()
     cluster.wait_until(lambda: cluster.partition("lonely", 0).isr == (1,))
@@ -163,7 +165,9 @@ def test_confluent_kafka_elects_preferred(cluster: Cluster) -> None:
 
 
 def test_confluent_kafka_elects_unclean(cluster: Cluster) -> None:
-    """The ISR's only broker is gone: preferred cannot help, unclean takes the one that is up."""
+    """The only ISR member is dead: a preferred election fails, an unclean one elects the live
+    replica.
+    """
     lose_the_isr(cluster)
     confluent = confluent_of(cluster)
     part = confluent_kafka.TopicPartition("lonely", 0)
@@ -206,8 +210,9 @@ def test_kafka_python_describes_and_alters_configs(cluster: Cluster, python_admi
 
 
 def test_kafka_python_elects(cluster: Cluster) -> None:
-    """An admin client of its own after each loss: kafka-python goes on asking for a controller
-    that has died, and gives up once its metadata names that broker no more."""
+    """Each loss needs a new admin client: kafka-python keeps sending to a controller that died, and
+    gives up once its metadata no longer contains that broker.
+    """
     lose_and_regain(cluster, 1)
     with python_admin_of(cluster) as admin:
         admin.elect_leaders(0, {"orders": [0]})

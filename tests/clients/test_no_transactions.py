@@ -1,4 +1,6 @@
-"""0.10 has no transactions: producers are refused at once, by an error clients take as final."""
+"""0.10 has no transactions: producers are refused at once with an error that clients treat as
+final.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +35,7 @@ def limitations(caplog: pytest.LogCaptureFixture) -> list[str]:
 def test_confluent_kafka_fails_fatally(
     cluster: Cluster, caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    """``init_transactions`` raises a fatal error at once; one log line names the limitation."""
+    """``init_transactions`` raises a fatal error at once, and a log line names the limitation."""
     producer = Producer(
         {"bootstrap.servers": cluster.bootstrap_servers, "transactional.id": "t", "log_level": 0}
     )
@@ -83,7 +85,7 @@ def test_aiokafka_fails(cluster: Cluster) -> None:
     ],
 )
 def test_init_producer_id(cluster: Cluster, transactional_id: str | None, error: ErrorCode) -> None:
-    """An empty id is INVALID_REQUEST, none at all gives a fresh producer id."""
+    """An empty id is INVALID_REQUEST; without an id there is a new producer id."""
 
     async def ask() -> ErrorCode:
         request = InitProducerIdRequest(transactional_id, 60000)

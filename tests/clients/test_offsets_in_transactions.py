@@ -1,4 +1,4 @@
-"""kafka-python and aiokafka commit offsets in transactions, as confluent-kafka does elsewhere."""
+"""kafka-python and aiokafka commit offsets in transactions; other tests use confluent-kafka."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ pytestmark = [pytest.mark.clients, pytest.mark.slow, *KAFKA_PYTHON_WARNS]
 
 
 def committed(cluster: Cluster, group: str) -> int:
-    """What an administrator sees of the group's offset of the only partition."""
+    """Return the group's offset of the only partition as an administrator sees it."""
     admin = AdminClient({"bootstrap.servers": cluster.bootstrap_servers})
     asked = [ConsumerGroupTopicPartitions(group, [TopicPartition("in", 0)])]
     (future,) = admin.list_consumer_group_offsets(asked).values()
@@ -42,7 +42,7 @@ def values(cluster: Cluster, count: int) -> list[Any]:
 
 @pytest.mark.parametrize("version", ["1.1", "2.8", "3.9"])
 def test_kafka_python_commits_offsets_with_its_records(version: str) -> None:
-    """What is aborted leaves neither records nor offsets."""
+    """An aborted transaction leaves neither records nor offsets."""
     with Cluster(1, kafka_version=version, topics={"in": 1, "out": 1}) as cluster:
         producer = kafka.KafkaProducer(
             bootstrap_servers=cluster.bootstrap_servers, transactional_id="t"

@@ -1,4 +1,4 @@
-"""Versions 0 of OffsetCommit and OffsetFetch: offsets of old consumers, kept in ZooKeeper."""
+"""Version 0 of OffsetCommit and OffsetFetch: offsets of old consumers, stored in ZooKeeper."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def connection() -> Iterator[socket.socket]:
 
 
 def ask(connection: socket.socket, key: int, version: int, **fields: Any) -> Any:
-    """Send a request about topic t; what is told of it, or None."""
+    """Send a request about topic t and return the topic's part of the answer, or None."""
     connection.sendall(frame(key, version, {"groupId": "g", **fields}, "old"))
     (size,) = struct.unpack(">i", received(connection, 4))
     data = received(connection, size)[4:]
@@ -52,20 +52,20 @@ def commit(connection: socket.socket, partition: int, offset: int, metadata: str
 
 
 def ask_offset(connection: socket.socket, partition: int, version: int) -> Any:
-    """What the answer to an OffsetFetch tells."""
+    """Return the partition's answer to an OffsetFetch."""
     topics = [{"name": "t", "partitionIndexes": [partition]}]
     return ask(connection, 9, version, topics=topics)
 
 
 def fetch(connection: socket.socket, partition: int) -> tuple[int, int]:
-    """(offset, error) of a partition that ZooKeeper keeps."""
+    """Return (offset, error) of a partition from ZooKeeper."""
     told = ask_offset(connection, partition, version=0)
     assert (told["partitionIndex"], told["metadata"]) == (partition, "")
     return told["committedOffset"], told["errorCode"]
 
 
 def test_an_offset_committed_to_zookeeper_is_fetched_from_there(connection: socket.socket) -> None:
-    """No coordinator has a part in it, and later versions do not see it."""
+    """No coordinator is involved, and later versions do not see the offset."""
     assert fetch(connection, 0) == (-1, UNKNOWN_TOPIC_OR_PARTITION)
     assert commit(connection, 0, 41) == 0
     assert commit(connection, 0, 42) == 0

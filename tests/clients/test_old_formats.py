@@ -1,4 +1,4 @@
-"""Clients that speak like those of 0.8 to 0.10: message sets of format v0 and v1 on the wire."""
+"""Clients like those of 0.8 to 0.10, which send and fetch message sets of format v0 and v1."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def cluster(one: Cluster) -> Iterator[Cluster]:
 
 
 def spoken(cluster: Cluster, *names: str) -> set[tuple[str, int]]:
-    """(request, version) of what comes from now on, of the requests named."""
+    """Return a set that collects (request, version) of later requests of these names."""
     seen: set[tuple[str, int]] = set()
 
     def note(delivery: Any) -> None:
@@ -50,7 +50,7 @@ def spoken(cluster: Cluster, *names: str) -> set[tuple[str, int]]:
 def test_librdkafka_with_old_messages(
     cluster: Cluster, release: str, versions: tuple[int, int], codec: str
 ) -> None:
-    """Produce v0 and v1, Fetch v0 and v1: format v0, compressed or not."""
+    """It uses Produce v0 and v1, Fetch v0 and v1, and format v0, compressed or not."""
     seen = spoken(cluster, "ProduceRequest", "FetchRequest")
     config = {
         "bootstrap.servers": cluster.bootstrap_servers,
@@ -96,7 +96,7 @@ def test_librdkafka_with_old_messages(
 def test_kafka_python_with_old_messages(
     cluster: Cluster, api_version: tuple[int, ...], versions: tuple[int, int, int], has_time: bool
 ) -> None:
-    """Produce v0 to v2, Fetch v0 to v3, ListOffsets v0 and v1; times from format v1 on."""
+    """It uses Produce v0 to v2, Fetch v0 to v3, ListOffsets v0 and v1; format v1 has timestamps."""
     requests = ("ProduceRequest", "FetchRequest", "ListOffsetsRequest")
     seen = spoken(cluster, *requests)
     servers = cluster.bootstrap_servers.split(",")

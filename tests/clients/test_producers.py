@@ -1,4 +1,4 @@
-"""What Kafka's own integration tests of producers see, with confluent-kafka against a cluster."""
+"""The cases of Kafka's integration tests of producers, with confluent-kafka against a cluster."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def producer_of(cluster: Cluster, **config: Any) -> Producer:
 
 
 def send(producer: Producer, value: bytes | None, partition: int = 0, **more: Any) -> Any:
-    """The offset of one record, or the name of the error that the client was told."""
+    """Return the offset of one record, or the name of the error that the client gets."""
     told: list[Any] = []
     producer.produce(
         TOPIC,
@@ -35,7 +35,7 @@ def send(producer: Producer, value: bytes | None, partition: int = 0, **more: An
 
 
 def read(cluster: Cluster, count: int, partition: int = 0) -> list[bytes | None]:
-    """The first ``count`` values of a partition, as a consumer gets them."""
+    """Return the first ``count`` values of a partition that a consumer reads."""
     consumer = Consumer(
         {
             "bootstrap.servers": cluster.bootstrap_servers,
@@ -52,7 +52,7 @@ def read(cluster: Cluster, count: int, partition: int = 0) -> list[bytes | None]
 
 
 def test_offsets_follow_each_other_and_null_is_a_value() -> None:
-    """DP-131: consecutive offsets in each partition, null keys and null values allowed."""
+    """DP-131: offsets in each partition are consecutive; null keys and values are allowed."""
     with Cluster(2) as cluster:
         cluster.create_topic(TOPIC, 2, 2)
         producer = producer_of(cluster, **{"linger.ms": 5})
@@ -82,7 +82,7 @@ def test_offsets_follow_each_other_and_null_is_a_value() -> None:
 
 
 def test_a_partition_that_is_not_there_yet() -> None:
-    """DP-131: sending to it fails by time; after the topic has grown it works."""
+    """DP-131: sending to a missing partition times out, and works after the topic has grown."""
     with Cluster(2) as cluster:
         cluster.create_topic(TOPIC, 1, 2)
         producer = producer_of(
@@ -104,14 +104,14 @@ def test_a_partition_that_is_not_there_yet() -> None:
 
 
 def is_led_by(cluster: Cluster, broker: int | None) -> bool:
-    """Whether the controller, once there is one again, sees this leader; None for none."""
+    """Return whether an active controller sees this leader; None means no leader."""
     return cluster.topics() == [TOPIC] and cluster.partition(TOPIC, 0).leader == broker
 
 
 def lose_all_but_a_lagging_replica(cluster: Cluster) -> tuple[int, int]:
-    """Both replicas have the first record, only the leader the second; it is down.
+    """Kill the leader when only it has the second of two records.
 
-    Gives the leader that was, and the other replica, which is up.
+    Return that leader and the other replica, which is running.
     """
     leader = cluster.partition(TOPIC, 0).leader
     assert leader is not None
@@ -127,7 +127,7 @@ def lose_all_but_a_lagging_replica(cluster: Cluster) -> tuple[int, int]:
 
 
 def test_unclean_election_loses_what_only_the_dead_leader_had() -> None:
-    """DP-129, enabled: the lagging replica leads; a consumer sees the first and third record."""
+    """DP-129, enabled: the lagging replica leads; a consumer reads the first and third record."""
     with Cluster(2, config={"unclean.leader.election.enable": "true"}) as cluster:
         cluster.create_topic(TOPIC, 1, 2)
         leader, other = lose_all_but_a_lagging_replica(cluster)
@@ -141,7 +141,7 @@ def test_unclean_election_loses_what_only_the_dead_leader_had() -> None:
 
 
 def test_without_unclean_election_the_partition_waits_for_its_leader() -> None:
-    """DP-129, disabled: producing fails until the old leader is back; nothing is lost then."""
+    """DP-129, disabled: producing fails until the old leader returns, and nothing is lost."""
     with Cluster(2) as cluster:
         cluster.create_topic(TOPIC, 1, 2)
         leader, _ = lose_all_but_a_lagging_replica(cluster)
@@ -156,7 +156,7 @@ def test_without_unclean_election_the_partition_waits_for_its_leader() -> None:
 
 
 def test_clients_find_a_cluster_at_an_ipv6_address() -> None:
-    """In bootstrap.servers it has brackets, in metadata it has none, as with Kafka."""
+    """The address has brackets in bootstrap.servers and none in metadata, as with Kafka."""
     cluster = Cluster(2, host="::1", topics={TOPIC: 1})
     try:
         cluster.start()

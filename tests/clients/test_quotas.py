@@ -1,4 +1,4 @@
-"""Quotas as clients meet them: they are told how long to wait, and have to."""
+"""Quotas as clients see them: answers have a throttle time, for which clients have to wait."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ def cluster() -> Iterator[Cluster]:
 
 
 def throttled(cluster: Cluster, client_id: str = "loader") -> list[float]:
-    """Seconds for which a producer was told to wait, twice at most, before it sent 80 kB.
+    """Return the first two throttle times in seconds of a producer that sends 80 kB.
 
-    Without other work on the machine it is told so for its third record and for its fourth.
+    On an idle machine its third and fourth record are throttled.
     """
     told: list[float] = []
 
@@ -51,9 +51,9 @@ def throttled(cluster: Cluster, client_id: str = "loader") -> list[float]:
 
 
 def test_a_producer_beyond_its_quota_waits(cluster: Cluster) -> None:
-    """A record is not taken until the wait is over that one before it brought.
+    """A record is not accepted before the throttle time of the previous one is over.
 
-    All of them take longer than the first wait, as that one is not for the last record.
+    All records take longer than the first throttle time, as that is not for the last record.
     """
     assert throttled(cluster) == []
     cluster.security.set_quota(client_id="loader", producer_byte_rate=2500)
@@ -64,7 +64,7 @@ def test_a_producer_beyond_its_quota_waits(cluster: Cluster) -> None:
 
 
 def test_a_quota_applies_only_to_its_client(cluster: Cluster) -> None:
-    """Others are served as before, and it ends when it is removed."""
+    """Other clients are served as before, and the throttling ends when the quota is removed."""
     cluster.security.set_quota(client_id="loader", producer_byte_rate=2500)
     assert throttled(cluster, "other") == []
     cluster.security.set_quota(client_id="loader", producer_byte_rate=None)
@@ -72,7 +72,7 @@ def test_a_quota_applies_only_to_its_client(cluster: Cluster) -> None:
 
 
 def test_a_quota_is_kept_in_zookeeper(cluster: Cluster) -> None:
-    """A broker that starts again enforces it."""
+    """A restarted broker enforces the quota."""
     cluster.security.set_quota(client_id="loader", producer_byte_rate=2500)
     assert b'"producer_byte_rate":"2500"' in (
         cluster.zookeeper.get("/config/clients/loader") or b""
@@ -83,8 +83,9 @@ def test_a_quota_is_kept_in_zookeeper(cluster: Cluster) -> None:
 
 
 def test_topics_beyond_the_quota_are_refused(cluster: Cluster) -> None:
-    """THROTTLING_QUOTA_EXCEEDED, which confluent-kafka's version of the request does not know:
-    it is told to wait (KIP-599)."""
+    """The error is THROTTLING_QUOTA_EXCEEDED since KIP-599; confluent-kafka's older version of the
+    request is throttled instead.
+    """
     cluster.security.set_quota(user="<default>", controller_mutation_rate=1)
     admin = AdminClient({"bootstrap.servers": cluster.bootstrap_servers})
     begun = time.monotonic()
@@ -95,20 +96,20 @@ def test_topics_beyond_the_quota_are_refused(cluster: Cluster) -> None:
 
 
 def test_an_invalid_quota_is_refused(cluster: Cluster) -> None:
-    """The error has the words of Kafka."""
+    """The error has Kafka's text."""
     with pytest.raises(KafkaError, match="Invalid configuration key bytes_per_day"):
         cluster.security.set_quota(user="u", bytes_per_day=3)
 
 
 def test_reset_removes_quotas(cluster: Cluster) -> None:
-    """No quota is left, as after the start."""
+    """No quota is left after ``reset``."""
     cluster.security.set_quota(user="u", client_id="c", consumer_byte_rate=9)
     cluster.reset()
     assert not cluster.processes[1].broker.security.quotas.is_any  # type: ignore[union-attr]
 
 
 def test_an_address_that_connects_too_often_is_closed(cluster: Cluster) -> None:
-    """KIP-612: it is let in, and closed after a while without a word."""
+    """KIP-612: the connection is accepted, and closed after a delay without an answer."""
     cluster.security.set_quota(ip="127.0.0.1", connection_creation_rate=1)
     port = cluster.broker(1).port
     sockets = [socket.create_connection(("127.0.0.1", port), 5) for _ in range(12)]
@@ -124,7 +125,7 @@ def test_an_address_that_connects_too_often_is_closed(cluster: Cluster) -> None:
 
 
 def test_a_client_whose_requests_take_too_much_time_waits(cluster: Cluster) -> None:
-    """KIP-124: per cent of the time of one thread, whatever the client asks."""
+    """KIP-124: the quota is a percentage of a thread's time, for requests of any kind."""
     cluster.security.set_quota(client_id="loader", request_percentage=0.001)
     assert throttled(cluster)
     assert throttled(cluster, "other") == []

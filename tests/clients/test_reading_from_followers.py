@@ -1,4 +1,4 @@
-"""A real consumer that names its rack is sent to the replica next to it (KIP-392)."""
+"""A real consumer that names its rack is redirected to the replica in that rack (KIP-392)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ RACKS = {1: "a", 2: "b", 3: "c"}
 
 
 def served_by(cluster: Cluster, rack: str) -> list[str]:
-    """Brokers that a consumer of ``rack`` fetches from, in the order it asks them."""
+    """Return the brokers from which a consumer in ``rack`` fetches, in order."""
     asked: list[str] = []
 
     def watch(delivery: Delivery) -> None:
@@ -42,7 +42,7 @@ def served_by(cluster: Cluster, rack: str) -> list[str]:
 
 
 def test_a_consumer_reads_from_the_replica_in_its_rack() -> None:
-    """It asks the leader first; of the leader's rack it stays there."""
+    """It fetches from the leader first, and stays there if the leader is in its rack."""
     config = {"replica.selector.class": SELECTOR}
     with Cluster(3, racks=list(RACKS.values()), config=config) as cluster:
         cluster.create_topic("orders", partitions=1, replication_factor=3)

@@ -1,4 +1,4 @@
-"""Real clients on listeners with TLS and SASL: each mechanism with each client that has it."""
+"""Real clients on listeners with TLS and SASL: each mechanism with each client that supports it."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def cluster() -> Iterator[Cluster]:
 
 
 def test_the_threaded_runtime_has_the_same_listeners() -> None:
-    """Its sockets are on a loop of their own, too."""
+    """Its sockets use an event loop of their own."""
     with make_cluster("threaded") as cluster:
         for login in (Login("SSL"), Login("SASL_SSL", "SCRAM-SHA-256")):
             assert "orders" in TOPICS["confluent-kafka"](cluster, login)
@@ -55,7 +55,7 @@ def test_the_threaded_runtime_has_the_same_listeners() -> None:
 
 
 def principals_that_asked(cluster: Cluster, client: str, login: Login) -> set[str]:
-    """Who asked for metadata while a client looked for topics."""
+    """Return the principals of metadata requests while a client lists topics."""
     seen: set[str] = set()
 
     def look(delivery: object) -> None:
@@ -78,7 +78,7 @@ def principals_that_asked(cluster: Cluster, client: str, login: Login) -> set[st
 def test_a_client_comes_in_by_sasl(
     cluster: Cluster, client: str, mechanism: str, protocol: str
 ) -> None:
-    """It is its user from then on,."""
+    """The principal of its requests is the user."""
     token = cluster.security.token("alice") if mechanism == "OAUTHBEARER" else None
     login = Login(protocol, mechanism, token=token)
     assert principals_that_asked(cluster, client, login) == {"User:alice"}
@@ -88,14 +88,14 @@ def test_a_client_comes_in_by_sasl(
 def test_metadata_contain_the_addresses_of_the_listener_that_a_client_uses(
     cluster: Cluster, client: str
 ) -> None:
-    """Else it could not go on: it would speak the wrong protocol to the brokers it is told of."""
+    """With other addresses the client would use the wrong protocol."""
     for login in (Login(), Login("SSL")):
         assert "orders" in TOPICS[client](cluster, login)
 
 
 @pytest.mark.parametrize("client", TOPICS)
 def test_the_certificate_names_the_client(cluster: Cluster, client: str) -> None:
-    """By default its whole distinguished name does."""
+    """By default the principal is the whole distinguished name."""
     certificate = cluster.security.client_certificate("alice", organization="Acme")
     login = Login("SSL", certificate=certificate, listener="MUTUAL")
     assert principals_that_asked(cluster, client, login) == {"User:CN=alice,O=Acme"}
@@ -105,7 +105,7 @@ def test_the_certificate_names_the_client(cluster: Cluster, client: str) -> None
 def test_without_a_certificate_a_client_is_anonymous_where_none_is_required(
     cluster: Cluster, client: str
 ) -> None:
-    """The listener only requests one."""
+    """The listener requests a certificate without requiring one."""
     assert principals_that_asked(cluster, client, Login("SSL")) == {"User:ANONYMOUS"}
 
 
@@ -114,7 +114,7 @@ def test_without_a_certificate_a_client_is_anonymous_where_none_is_required(
 def test_a_bad_certificate_is_refused(
     cluster: Cluster, client: str, kind: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """The handshake fails, and one line of the broker's log says why."""
+    """The handshake fails, and a line of the broker's log has the reason."""
     certificate = None
     if kind != "none":
         certificate = cluster.security.client_certificate(
@@ -130,7 +130,7 @@ def test_a_bad_certificate_is_refused(
 def test_a_client_that_does_not_trust_the_authority_does_not_connect(
     cluster: Cluster, client: str
 ) -> None:
-    """The brokers' certificates are signed by an authority that nobody knows."""
+    """The brokers' certificates are signed by an authority unknown to the client."""
     with pytest.raises(Refused):
         TOPICS[client](cluster, Login("SSL", trusts=False))
 
@@ -147,7 +147,7 @@ def test_a_client_that_does_not_trust_the_authority_does_not_connect(
 def test_a_client_reports_why_it_was_refused(
     cluster: Cluster, client: str, mechanism: str, told: str
 ) -> None:
-    """Kafka's words reach the user of librdkafka; the others put them into their logs."""
+    """librdkafka passes Kafka's message on to its user; the other clients log it."""
     with pytest.raises(Refused) as refused:
         TOPICS[client](cluster, Login("SASL_PLAINTEXT", mechanism, password="wrong"))
     assert told in str(refused.value)
@@ -155,14 +155,14 @@ def test_a_client_reports_why_it_was_refused(
 
 @pytest.mark.parametrize("client", TOPICS)
 def test_an_expired_token_is_refused(cluster: Cluster, client: str) -> None:
-    """What the broker says of it is RFC 7628's error."""
+    """The broker answers with the error of RFC 7628."""
     token = unsecured_token("alice", time.time() - 100, 50)
     with pytest.raises(Refused):
         TOPICS[client](cluster, Login("SASL_PLAINTEXT", "OAUTHBEARER", token=token))
 
 
 def test_users_come_and_go_while_the_cluster_runs(cluster: Cluster) -> None:
-    """Every broker knows of a change when ``add_user`` and ``remove_user`` return."""
+    """Every broker knows a change when ``add_user`` and ``remove_user`` return."""
     login = Login("SASL_PLAINTEXT", "SCRAM-SHA-256", user="dora", password="new")
     with pytest.raises(Refused):
         TOPICS["kafka-python"](cluster, login)
@@ -174,7 +174,7 @@ def test_users_come_and_go_while_the_cluster_runs(cluster: Cluster) -> None:
 
 
 def test_credentials_outlive_the_brokers(cluster: Cluster) -> None:
-    """They are in ZooKeeper: a broker that starts again reads them there."""
+    """They are in ZooKeeper, from where a restarted broker reads them."""
     for broker_id in (1, 2):
         cluster.broker(broker_id).restart()
     cluster.wait_until(lambda: cluster.controller.id is not None)
@@ -185,7 +185,7 @@ def test_credentials_outlive_the_brokers(cluster: Cluster) -> None:
 def test_a_cluster_that_other_machines_can_reach_logs_a_warning(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """The brokers are made for tests, and by default listen on this machine alone."""
+    """The brokers are made for tests, and by default listen on this machine only."""
     Cluster(1)
     assert caplog.text == ""
     Cluster(1, host="0.0.0.0", advertised_host="127.0.0.1")
@@ -193,7 +193,7 @@ def test_a_cluster_that_other_machines_can_reach_logs_a_warning(
 
 
 def test_a_listener_is_found_by_name_or_protocol(cluster: Cluster) -> None:
-    """Two listeners speak SSL, and one of them is named so."""
+    """Two listeners use SSL, and one of them has that name."""
     assert cluster.bootstrap_servers == cluster.bootstrap_servers_of("PLAINTEXT")
     assert cluster.bootstrap_servers_of("SSL") != cluster.bootstrap_servers_of("MUTUAL")
     names = ["PLAINTEXT", "SSL", "MUTUAL", "SASL_PLAINTEXT", "SASL_SSL"]
@@ -204,7 +204,7 @@ def test_a_listener_is_found_by_name_or_protocol(cluster: Cluster) -> None:
 
 @pytest.mark.parametrize("client", TOPICS)
 def test_rules_map_the_name_in_a_certificate(client: str) -> None:
-    """``ssl.principal.mapping.rules``."""
+    """``ssl.principal.mapping.rules`` are applied to the name."""
     security = {
         "listeners": "SSL",
         "client_auth": "required",
@@ -221,7 +221,7 @@ def test_rules_map_the_name_in_a_certificate(client: str) -> None:
 
 @pytest.mark.parametrize("client", TOPICS)
 def test_a_token_signed_with_a_configured_key_names_the_client(client: str) -> None:
-    """OAUTHBEARER with a key set (KIP-768): unsecured tokens do not do any more."""
+    """OAUTHBEARER with a key set (KIP-768) no longer accepts unsecured tokens."""
     keys, sign = signing_keys()
     security = {"listeners": "SASL_PLAINTEXT", "mechanisms": "OAUTHBEARER", "token_keys": keys}
     with Cluster(1, topics={"orders": 1}, security=security) as cluster:

@@ -1,4 +1,4 @@
-"""Transactions with real clients: commit, abort, fencing, timeout, and who reads what."""
+"""Transactions with real clients: commit, abort, fencing, timeout, and isolation levels."""
 
 from __future__ import annotations
 
@@ -55,7 +55,9 @@ def send(producer: Producer, topic: str, *values: str) -> None:
 
 
 def read(cluster: Cluster, topic: str, isolation: str = "read_committed") -> list[str]:
-    """All values of partition 0 up to its end, as a consumer of that isolation sees it."""
+    """Return all values of partition 0 up to its end, as a consumer of that isolation level reads
+    them.
+    """
     consumer = Consumer(
         {
             "bootstrap.servers": cluster.bootstrap_servers,
@@ -82,7 +84,7 @@ def read(cluster: Cluster, topic: str, isolation: str = "read_committed") -> lis
 def test_committed_records_are_read_and_aborted_records_are_not(
     cluster: Cluster, topic: str
 ) -> None:
-    """DP-133: readers of committed records wait for the end of a transaction, others do not."""
+    """DP-133: only readers of committed records wait for the end of a transaction."""
     producer = transactional(cluster, topic)
     send(producer, topic, "a", "b")
     assert read(cluster, topic) == []
@@ -99,7 +101,7 @@ def test_committed_records_are_read_and_aborted_records_are_not(
 def test_a_second_producer_of_the_same_id_fences_the_first(
     cluster: Cluster, topic: str, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    """DP-133: the open transaction of the first is aborted; its commit fails for good."""
+    """DP-133: the first producer's open transaction is aborted, and its commit fails fatally."""
     first = transactional(cluster, topic)
     send(first, topic, "zombie")
     second = transactional(cluster, topic)
@@ -126,7 +128,7 @@ def test_kafka_python_commits_and_aborts(cluster: Cluster, topic: str) -> None:
 
 
 def test_aiokafka_commits_aborts_and_is_fenced(cluster: Cluster, topic: str) -> None:
-    """aiokafka reads what it committed; a zombie is told that it is one."""
+    """aiokafka reads the records that it committed; a zombie gets an error."""
 
     async def produce() -> list[bytes]:
         servers = cluster.bootstrap_servers
@@ -161,7 +163,7 @@ def test_aiokafka_commits_aborts_and_is_fenced(cluster: Cluster, topic: str) -> 
 def test_a_coordinator_that_dies_leaves_its_transactions_to_the_next(
     cluster: Cluster, topic: str
 ) -> None:
-    """The new leader of the log knows the open transaction, and the producer commits it there."""
+    """The new leader of the log loads the open transaction, and the producer commits it there."""
     producer = transactional(cluster, topic)
     send(producer, topic, "a")
     leader = cluster.partition("__transaction_state", 0).leader
@@ -174,7 +176,7 @@ def test_a_coordinator_that_dies_leaves_its_transactions_to_the_next(
 
 
 def test_a_transaction_that_takes_too_long_is_aborted() -> None:
-    """The coordinator fences the producer when its time is up; its commit fails."""
+    """The coordinator fences the producer at the transaction's timeout, and its commit fails."""
     name = "transaction.abort.timed.out.transaction.cleanup.interval.ms"
     with Cluster(1, config={name: 200}) as cluster:
         cluster.create_topic("orders")

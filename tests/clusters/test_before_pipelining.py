@@ -1,4 +1,4 @@
-"""What the controller of 1.0 and before did one at a time, and that of 1.1 does at once."""
+"""Steps that a controller up to 1.0 takes one at a time, and since 1.1 all at once."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def others(simulation: Simulation) -> list[int]:
 def test_a_controlled_shutdown_announces_each_partition_before_it_moves_the_next(
     version: str, one_by_one: bool
 ) -> None:
-    """Until 1.0 each partition is written and announced before the next is looked at."""
+    """Until 1.0 each partition is written and announced before the next is considered."""
     simulation = cluster(version)
     leaving, staying = others(simulation)
     concerned = sum(
@@ -51,7 +51,7 @@ def test_a_controlled_shutdown_announces_each_partition_before_it_moves_the_next
 def test_an_old_controller_sets_each_topics_watch_with_a_request_of_its_own(
     version: str, expected: int
 ) -> None:
-    """ZkClient armed a data watch with an exists request; later the read of the topic does."""
+    """ZkClient set a data watch with an exists request; since 1.1 the read of the topic sets it."""
     simulation = cluster(version)
     asked: list[str] = []
 
@@ -69,7 +69,9 @@ def test_an_old_controller_sets_each_topics_watch_with_a_request_of_its_own(
 
 @pytest.mark.parametrize(("version", "epoch"), [("0.10", 1), ("1.1", 0), ("2.8", 0), ("3.9", 0)])
 def test_a_lone_old_broker_becomes_controller_before_it_registers(version: str, epoch: int) -> None:
-    """Until 1.0 it stands for election, then registers: its partitions are elected anew."""
+    """Until 1.0 a broker stands for election before it registers, so its own partitions are elected
+    again.
+    """
     with Simulation(1, kafka_version=version, trace=False) as simulation:
         simulation.create_topics(["t"], 1, 1)
         simulation.run_for(1000)
@@ -84,7 +86,9 @@ def test_a_lone_old_broker_becomes_controller_before_it_registers(version: str, 
 
 
 def test_an_old_broker_stands_for_election_after_its_former_session_expired() -> None:
-    """Not while its predecessor is registered, as its start fails then: the others elect."""
+    """While its former registration exists the start fails, so the other brokers elect a
+    controller.
+    """
     with Simulation(3, kafka_version="0.10", trace=False) as simulation:
         simulation.create_topics(["t"], 1, 3)
         simulation.run_for(1000)

@@ -1,4 +1,4 @@
-"""The wall clocks of brokers are set (docs/guides/faults.md)."""
+"""Wall clocks of brokers that are shifted (docs/guides/faults.md)."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def cluster() -> Iterator[Simulation]:
 
 
 def appended_ms(cluster: Simulation, partition: int) -> float:
-    """How far the time of the next record is ahead of the cluster's."""
+    """Return by how many milliseconds the time of the next record is ahead of the cluster's."""
     cluster.produce("t", "value", partition=partition)
     record = cluster.records("t", partition)[-1]
     return record.timestamp - VIRTUAL_EPOCH_MS - cluster.now_ms
@@ -33,14 +33,14 @@ def appended_ms(cluster: Simulation, partition: int) -> float:
 
 @pytest.mark.parametrize("shift_ms", [HOUR_MS, -2000])
 def test_log_append_time_is_the_leaders(cluster: Simulation, shift_ms: int) -> None:
-    """Its own records alone get its time."""
+    """Only records in partitions that the broker leads get the time of its clock."""
     cluster.broker(1).shift_clock(shift_ms)
     assert appended_ms(cluster, 0) == pytest.approx(shift_ms, abs=100)
     assert appended_ms(cluster, 1) == pytest.approx(0, abs=100)
 
 
 def test_shifts_add_up_and_stay(cluster: Simulation) -> None:
-    """A machine keeps its clock while the broker restarts, and while it is down."""
+    """A machine keeps its clock during a restart of the broker, and while the broker is down."""
     broker = cluster.broker(1)
     broker.shift_clock(50_000)
     broker.kill(expire_session=True)
@@ -53,7 +53,7 @@ def test_shifts_add_up_and_stay(cluster: Simulation) -> None:
 
 
 def test_a_reset_undoes_shifts_of_clocks() -> None:
-    """As the faults before it are undone."""
+    """``reset`` undoes a shifted clock like other faults."""
     with Cluster(1) as cluster:
         cluster.broker(1).shift_clock(5000)
         cluster.reset()
@@ -61,8 +61,9 @@ def test_a_reset_undoes_shifts_of_clocks() -> None:
 
 
 def test_retention_follows_the_clock_of_the_broker() -> None:
-    """A leader that is eight days ahead deletes what is a week old to it; its follower copies
-    the log start."""
+    """A leader whose clock is eight days ahead deletes records that are a week old by it; its
+    follower copies the log start.
+    """
     config = {"log.retention.check.interval.ms": 1000}
     with Simulation(2, topics={"t": {"assignment": {0: [1, 2]}}}, config=config) as simulation:
         simulation.produce("t", "value")
@@ -75,7 +76,9 @@ def test_retention_follows_the_clock_of_the_broker() -> None:
 
 
 def test_elapsed_time_is_not_shifted() -> None:
-    """Sessions, requests and the ISR go by a clock that is not set (``Time.nanoseconds``)."""
+    """Sessions, requests and the ISR use the monotonic clock, which cannot be set
+    (``Time.nanoseconds``).
+    """
     with Simulation(3, seed=2, topics={"t": {}}) as simulation:
         isr = simulation.partition("t", 0).isr
         for broker, shift_ms in ((1, -HOUR_MS), (2, HOUR_MS)):
@@ -86,7 +89,7 @@ def test_elapsed_time_is_not_shifted() -> None:
 
 
 def test_a_committed_offset_has_the_time_of_its_coordinator(cluster: Simulation) -> None:
-    """Groups take the clock that is set when they ask."""
+    """Groups read the clock as it is set at each use."""
     coordinators: list[Any] = [
         process.broker.groups for process in cluster.processes.values() if process.broker
     ]
@@ -97,7 +100,7 @@ def test_a_committed_offset_has_the_time_of_its_coordinator(cluster: Simulation)
 
 
 def test_nothing_changes_while_no_clock_is_set(cluster: Simulation) -> None:
-    """Nodes ask the runtime itself, also after a clock was set back."""
+    """Nodes use the runtime's own clock, also after a shift was undone."""
     broker = cluster.broker(1)
     broker.shift_clock(500)
     broker.shift_clock(-500)
@@ -106,7 +109,9 @@ def test_nothing_changes_while_no_clock_is_set(cluster: Simulation) -> None:
 
 
 def test_a_shift_is_recorded_in_the_trace_and_validated(cluster: Simulation) -> None:
-    """The trace has it; what is no number of milliseconds is refused."""
+    """The trace records the shift as a fault; a shift that is no number of milliseconds
+    is refused.
+    """
     cluster.broker(1).shift_clock(-500)
     told = [event.why for event in cluster.trace().filter("kind == fault")]
     assert told == ["the clock of broker-1 is set -500 ms"]

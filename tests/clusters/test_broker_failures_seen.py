@@ -1,4 +1,4 @@
-"""Brokers fail and return: what the others hear of it, on whole clusters."""
+"""Brokers fail and return in whole clusters, seen from the other brokers."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ CONTROL_REQUESTS = (LeaderAndIsrRequest, UpdateMetadataRequest, StopReplicaReque
 def test_a_leader_that_was_also_the_controller_raises_the_epoch_twice(
     version: str, rise: int
 ) -> None:
-    """CP-80: the new controller first takes the leadership away, then elects (from 2.3)."""
+    """CP-80: since 2.3 the new controller first removes the leader, then elects one."""
     config = {"unclean.leader.election.enable": True}
     with running(2, version, config=config, topics={"t": {"assignment": {0: [1, 2]}}}) as cluster:
         assert stored(cluster) == (1, 0, [1, 2])
@@ -50,7 +50,7 @@ def test_a_leader_that_was_also_the_controller_raises_the_epoch_twice(
 
 @pytest.mark.parametrize("version", CURRENT)
 def test_a_new_partition_starts_without_its_dead_replica(version: str) -> None:
-    """CP-84: the topic's znode grows while the first replica is down: the next one leads."""
+    """CP-84: if the topic's znode grows while the first replica is down, the next one leads."""
     with running(2, version, topics={"t": {"assignment": {0: [2, 1]}}}) as cluster:
         cluster.broker(2).shutdown()
         cluster.run_until(lambda: stored(cluster)[0] == 1)
@@ -63,7 +63,7 @@ def test_a_new_partition_starts_without_its_dead_replica(version: str) -> None:
 
 @pytest.mark.parametrize("version", CURRENT)
 def test_a_stopped_follower_is_offline_for_everyone_until_it_returns(version: str) -> None:
-    """CP-109: replicas stay as they are, the ISR shrinks, other partitions are untouched."""
+    """CP-109: the replicas stay, the ISR shrinks, and other partitions are untouched."""
     topics = {"t": {"assignment": {0: [2, 3], 1: [2, 1]}}}
     with running(3, version, topics=topics) as cluster:
         cluster.broker(3).shutdown()
@@ -82,7 +82,9 @@ def test_a_stopped_follower_is_offline_for_everyone_until_it_returns(version: st
 
 @pytest.mark.parametrize("version", CURRENT)
 def test_a_partition_of_a_broker_that_stays_down_is_shown_without_leader(version: str) -> None:
-    """CP-110: all stop, the controller comes back first; a client still sees replicas and ISR."""
+    """CP-110: after all brokers stopped and the controller returned first, a client still sees
+    replicas and ISR.
+    """
     with running(3, version, topics={"t": {"assignment": {0: [3]}}}) as cluster:
         for broker_id in (2, 3, 1):
             cluster.broker(broker_id).shutdown()
@@ -105,7 +107,7 @@ def test_a_partition_of_a_broker_that_stays_down_is_shown_without_leader(version
 def test_a_broker_that_bounces_unnoticed_gets_its_state_again(
     version: str, is_noticed: bool
 ) -> None:
-    """CP-113: the broker epoch betrays the restart; before 2.2 nobody noticed (KIP-380)."""
+    """CP-113: the broker epoch reveals the restart; before 2.2 it went unnoticed (KIP-380)."""
     with running(3, version, topics={"t": {"assignment": {0: [1, 2]}}}) as cluster:
         cluster.broker(1).pause()  # the controller, less long than its session lasts
         cluster.broker(2).shutdown()
@@ -129,9 +131,10 @@ def test_a_broker_that_bounces_unnoticed_gets_its_state_again(
 
 
 def test_control_requests_come_by_no_listener_of_clients() -> None:
-    """CP-114: brokers have a plane of their own; what clients connect to offers none of it.
+    """CP-114: control requests use a separate plane, which no listener of clients offers.
 
-    What brokers ask of the controller is offered there, as by Kafka, and refused to a client.
+    Listeners of clients offer the requests of brokers to the controller, as in Kafka, but refuse
+    them to clients.
     """
     with running(2, topics={"t": {"assignment": {0: [2, 1]}}}) as cluster:
         seen: list[Delivery] = []

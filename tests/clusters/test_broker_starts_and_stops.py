@@ -1,4 +1,4 @@
-"""A broker's process ends cleanly, whether it ran well, never came up, or waits for somebody."""
+"""A broker's process ends cleanly if it served, failed to start, or waits for an answer."""
 
 from __future__ import annotations
 
@@ -40,14 +40,16 @@ async def create_topic(name: str, zk: KafkaZkClient) -> None:
 
 
 def assert_nothing_is_left(cluster: Simulation, broker_id: int) -> None:
-    """Neither a node that could act nor a listener: what threads are to a JVM."""
+    """Check that a broker has neither active nodes nor listeners, which correspond to a JVM's
+    threads.
+    """
     assert cluster.broker(broker_id).state == "not_running"
     assert not cluster.broker(broker_id).is_alive
     assert cluster.runtime.processes[f"broker-{broker_id}"].nodes == {}
 
 
 def with_real_disks(monkeypatch: pytest.MonkeyPatch, directory: Path) -> None:
-    """Simulations made from now on keep their brokers' logs in this directory."""
+    """Make later simulations keep their brokers' logs in this directory."""
 
     original = simulation.simulated_equipment
 
@@ -65,7 +67,9 @@ def with_real_disks(monkeypatch: pytest.MonkeyPatch, directory: Path) -> None:
 def test_a_clean_stop_leaves_a_checkpoint_and_everything_readable(
     version: str, is_on_disk: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """CP-134: the recovery point is the end of the log; produced before, consumed after."""
+    """CP-134: the recovery point is the log end, and records from before can be consumed after a
+    restart.
+    """
     if is_on_disk:
         with_real_disks(monkeypatch, tmp_path)
     with running(2, version, topics={"t": {"assignment": {0: [2]}}}) as cluster:
@@ -85,7 +89,7 @@ def test_a_clean_stop_leaves_a_checkpoint_and_everything_readable(
 
 @pytest.mark.parametrize("version", JUDGED_VERSIONS)
 def test_a_broker_that_finds_no_zookeeper_gives_up(version: str) -> None:
-    """CP-135: it waits for the connection timeout (by default that of the session), then ends."""
+    """CP-135: the broker ends after the connection timeout, by default the session timeout."""
     for config, patience_ms in (
         ({}, 6000 if version in ("0.10", "1.1") else 18000),
         ({"zookeeper.connection.timeout.ms": 700}, 700),
@@ -104,7 +108,7 @@ def test_a_broker_that_finds_no_zookeeper_gives_up(version: str) -> None:
 
 
 def test_a_cluster_that_cannot_start_says_why() -> None:
-    """CP-135: the first broker's reason ends the start of the whole cluster."""
+    """CP-135: the error of the first broker ends the start of the whole cluster."""
     config = {"zookeeper.connection.timeout.ms": 10}
     with pytest.raises(RequestTimeout, match="no ZooKeeper server answered within 10 ms"):
         Simulation(2, config=config, latency_ms=50)
@@ -112,7 +116,7 @@ def test_a_cluster_that_cannot_start_says_why() -> None:
 
 @pytest.mark.parametrize("version", CURRENT)
 def test_a_broker_without_a_usable_log_directory_gives_up(version: str) -> None:
-    """CP-135: a storage error ends the start; its session ends with it, so a next start works."""
+    """CP-135: a storage error ends the start and the session, so that the next start works."""
     with running(2, version, topics={"t": {"assignment": {0: [2, 1]}}}) as cluster:
         cluster.produce("t", "kept")
         cluster.broker(2).shutdown()
@@ -136,7 +140,7 @@ def test_a_broker_without_a_usable_log_directory_gives_up(version: str) -> None:
 def test_a_corrupt_high_watermark_checkpoint_makes_the_directory_unusable(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """CP-135: nonsense appended to the files of a broker that is down keeps it down."""
+    """CP-135: a broker with malformed lines in its checkpoint does not start."""
     with_real_disks(monkeypatch, tmp_path)
     with running(2, topics={"t": {"assignment": {0: [2, 1]}}}) as cluster:
         cluster.broker(2).shutdown()
@@ -150,7 +154,7 @@ def test_a_corrupt_high_watermark_checkpoint_makes_the_directory_unusable(
 
 @pytest.mark.parametrize("version", JUDGED_VERSIONS)
 def test_a_second_shutdown_does_nothing(version: str) -> None:
-    """CP-136: neither while the first one runs nor after it."""
+    """CP-136: a shutdown during or after another one has no effect."""
     with running(2, version, topics={"t": {"assignment": {0: [2, 1]}}}) as cluster:
         broker = cluster.processes[2].broker
         assert broker is not None
@@ -168,7 +172,7 @@ def test_a_second_shutdown_does_nothing(version: str) -> None:
 
 @pytest.mark.parametrize("version", JUDGED_VERSIONS)
 def test_a_controller_that_waits_for_a_brokers_answer_shuts_down_at_once(version: str) -> None:
-    """CP-137: a frozen broker holds a request unanswered and others queued behind it."""
+    """CP-137: a paused broker leaves a request unanswered, with others queued behind it."""
     with running(3, version, topics={"t": {"assignment": {0: [2, 3]}}}) as cluster:
         cluster.broker(3).pause()
         for name in ("u", "v"):
@@ -187,10 +191,11 @@ def test_a_controller_that_waits_for_a_brokers_answer_shuts_down_at_once(version
 
 @pytest.mark.parametrize("version", JUDGED_VERSIONS)
 def test_a_broker_that_leaves_does_not_rejoin_the_isr(version: str) -> None:
-    """It starts no fetcher any more once it has asked to leave (``ReplicaManager.makeFollowers``).
+    """A broker starts no fetcher after it has requested its controlled shutdown
+    (``ReplicaManager.makeFollowers``).
 
-    So brokers that stop one after another leave the last one alone in the ISR, with one write
-    for each that left.
+    Brokers that stop one after another thus leave the last one alone in the ISR, with one write for
+    each.
     """
     config = {"controlled.shutdown.enable": True}
     topics = {"t": {"assignment": {0: [1, 2, 3]}}}
@@ -205,7 +210,7 @@ def test_a_broker_that_leaves_does_not_rejoin_the_isr(version: str) -> None:
 
 @pytest.mark.parametrize("version", JUDGED_VERSIONS)
 def test_no_fetcher_starts_during_a_controlled_shutdown(version: str) -> None:
-    """However long the controller lets a leaving broker wait, it copies nothing in anew."""
+    """A leaving broker copies no further partitions, however late the controller answers."""
     config = {"controlled.shutdown.enable": True, "replica.lag.time.max.ms": 1000}
     topics = {"t": {"assignment": {0: [2, 3]}}}
     with running(3, version, config=config, topics=topics) as cluster:
@@ -226,7 +231,9 @@ def test_no_fetcher_starts_during_a_controlled_shutdown(version: str) -> None:
 def test_a_broker_without_zookeeper_shuts_down_in_control_since_3_0(
     version: str, leader: int
 ) -> None:
-    """KAFKA-9189: who the controller is tells the metadata cache; before, ZooKeeper."""
+    """KAFKA-9189: since 3.0 the broker finds the controller in its metadata cache, before in
+    ZooKeeper.
+    """
     config = {"controlled.shutdown.enable": True}
     topics = {"t": {"assignment": {0: [2, 3]}}}
     with running(3, version, config=config, topics=topics) as cluster:
@@ -243,7 +250,7 @@ def test_a_broker_without_zookeeper_shuts_down_in_control_since_3_0(
 def test_a_broker_that_is_registered_still_starts_again_after_a_while(
     version: str, delay_ms: int
 ) -> None:
-    """NodeExists ends the start of Kafka's process; what supervises it needs time to try again."""
+    """NodeExists ends the process as in Kafka, and its supervisor restarts it after a delay."""
     config = {"zookeeper.session.timeout.ms": 6000}
     with running(2, version, config=config, restart_delay_ms=delay_ms) as cluster:
         tried: list[float] = []
@@ -263,13 +270,15 @@ def test_a_broker_that_is_registered_still_starts_again_after_a_while(
 
 
 def looks_first(packet: object, broker_id: int) -> bool:
-    """Whether a broker of 0.10 looks if it may register, as it has to be elected before it does."""
+    """Return whether a packet is a 0.10 broker's check of its registration, which precedes its
+    election.
+    """
     request = packet.request if isinstance(packet, ClientPacket) else None
     return request == GetDataRequest(f"/brokers/ids/{broker_id}")
 
 
 def registers(packet: object, broker_id: int) -> bool:
-    """Whether a request to ZooKeeper creates the broker's znode, alone or in a transaction."""
+    """Return whether a packet creates the broker's znode, alone or in a transaction."""
     request = packet.request if isinstance(packet, ClientPacket) else None
     operations = request.operations if isinstance(request, MultiRequest) else (request,)
     path = f"/brokers/ids/{broker_id}"

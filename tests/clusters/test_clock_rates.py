@@ -1,4 +1,4 @@
-"""The clocks of brokers and ZooKeeper servers run at rates of their own (docs/guides/faults.md)."""
+"""Clocks of brokers and ZooKeeper servers that run at other rates (docs/guides/faults.md)."""
 
 from __future__ import annotations
 
@@ -27,14 +27,16 @@ def cluster() -> Iterator[Simulation]:
 
 
 def takes_ms(cluster: Simulation, condition: Callable[[], object]) -> float:
-    """How long it takes until a condition holds, by the clock of the simulation."""
+    """Return the time in milliseconds of the simulation until a condition holds."""
     began_ms = cluster.now_ms
     cluster.run_until(condition)
     return cluster.now_ms - began_ms
 
 
 def shrinks_after_ms(cluster: Simulation) -> float:
-    """How long the leader of partition 0 keeps a follower in the ISR that stands still."""
+    """Return after how many milliseconds the leader of partition 0 removes a paused follower from
+    the ISR.
+    """
     cluster.run_for(1000)
     cluster.broker(2).pause()
     cluster.produce("t", "value", partition=0, acks=1)
@@ -43,14 +45,16 @@ def shrinks_after_ms(cluster: Simulation) -> float:
 
 @pytest.mark.parametrize("rate", [1, 2, 0.5])
 def test_a_leader_measures_the_lag_by_its_own_clock(cluster: Simulation, rate: float) -> None:
-    """A fast one shrinks its ISR sooner. It looks every half of the lag that it allows."""
+    """A leader with a fast clock shrinks its ISR sooner. It checks at every half of the allowed
+    lag.
+    """
     cluster.broker(1).set_clock_rate(rate)
     took_ms = shrinks_after_ms(cluster)
     assert 0.95 * LAG_MS / rate < took_ms <= 1.55 * LAG_MS / rate
 
 
 def test_the_clock_of_a_follower_does_not_shrink_the_isr(cluster: Simulation) -> None:
-    """It fetches sooner or later, and both is soon enough."""
+    """A follower with a slow or fast clock still fetches soon enough."""
     changes = []
     for rate in (0.3, 5):
         cluster.broker(2).set_clock_rate(rate)
@@ -61,7 +65,7 @@ def test_the_clock_of_a_follower_does_not_shrink_the_isr(cluster: Simulation) ->
 
 @pytest.mark.parametrize("rate", [1, 0.5, 2])
 def test_a_coordinator_expires_members_by_its_own_clock(rate: float) -> None:
-    """One whose clock is slow does it later. The rate changes while the session is under way."""
+    """A slow clock expires a member later, also if the rate changes during the session."""
     with Simulation(1, topics={"t": {}}, seed=1) as simulation:
         member = simulation.group_consumer("readers", ["t"], session_timeout_ms=6000)
         simulation.run_until(lambda: simulation.group("readers").state == "Stable")
@@ -75,8 +79,9 @@ def test_a_coordinator_expires_members_by_its_own_clock(rate: float) -> None:
 
 
 def test_a_session_ends_when_its_pings_come_late(cluster: Simulation) -> None:
-    """A client pings after a third of its timeout. So a clock that is half as fast does no harm,
-    and one that is a quarter as fast loses the session, unless there is something else to say."""
+    """A client pings after a third of its session timeout. A clock at half the rate is harmless; at
+    a quarter the session is lost, unless other requests renew it.
+    """
     broker = 2 if cluster.controller.id == 1 else 1
     sessions = [session_id(cluster, broker)]
     for rate in (0.5, 0.25):
@@ -101,14 +106,14 @@ def test_a_server_ends_sessions_by_its_own_clock(cluster: Simulation, rate: floa
 
 
 def appended_ms(cluster: Simulation, partition: int) -> float:
-    """How far the time of the next record is ahead of the cluster's."""
+    """Return by how many milliseconds the time of the next record is ahead of the cluster's."""
     cluster.produce("t", "value", partition=partition)
     record = cluster.records("t", partition)[-1]
     return record.timestamp - VIRTUAL_EPOCH_MS - cluster.now_ms
 
 
 def test_dates_drift_without_a_jump(cluster: Simulation) -> None:
-    """Half a second is gained in ten of them, and is kept when the rate is right again."""
+    """The clock gains half a second in ten, and keeps it when the rate is normal again."""
     cluster.broker(1).set_clock_rate(1.05)
     assert appended_ms(cluster, 0) == pytest.approx(0, abs=30)
     cluster.run_for(10_000)
@@ -124,7 +129,7 @@ def test_dates_drift_without_a_jump(cluster: Simulation) -> None:
 
 
 def test_a_machine_keeps_its_rate(cluster: Simulation) -> None:
-    """While its broker restarts, and while it is down."""
+    """The rate stays during a restart of the broker, and while the broker is down."""
     broker = cluster.broker(1)
     broker.set_clock_rate(2)
     broker.kill(expire_session=True)
@@ -136,7 +141,7 @@ def test_a_machine_keeps_its_rate(cluster: Simulation) -> None:
 
 
 def drift(seed: int) -> str:
-    """The fingerprint of a run in which all clocks go at rates of their own."""
+    """Return the fingerprint of a run in which the clocks have different rates."""
     with Simulation(3, topics={"t": 2}, seed=seed) as simulation:
         simulation.trace()
         for broker, rate in ((1, 1.1), (2, 0.4), (3, 3)):
@@ -194,7 +199,7 @@ def test_a_trace_of_rates_is_verified(tmp_path: Path, capsys: pytest.CaptureFixt
 
 
 def test_a_clock_rate_is_recorded_in_the_trace_and_validated(cluster: Simulation) -> None:
-    """The trace has it; what is no sensible rate is refused."""
+    """The trace records the rate as a fault; an invalid rate is refused."""
     broker = cluster.broker(1)
     assert broker.clock_rate == 1
     broker.set_clock_rate(1.02)
@@ -211,7 +216,9 @@ def test_a_clock_rate_is_recorded_in_the_trace_and_validated(cluster: Simulation
 
 @pytest.mark.parametrize("mode", ["live", "threaded"])
 def test_a_reset_ends_the_clock_rates_of_a_served_cluster(mode: str) -> None:
-    """As the faults before it are undone; what its brokers write then has the right date."""
+    """``reset`` ends rates like other faults, and records appended afterwards have the
+    right date.
+    """
     with Cluster(1, runtime=mode, topics={"t": {}}) as cluster:
         cluster.broker(1).set_clock_rate(10)
         cluster.zookeeper.server(1).set_clock_rate(0.9)

@@ -1,4 +1,4 @@
-"""Brokers refuse control requests of the past: of their own past, and of a controller's."""
+"""Brokers fence control requests for their own earlier epoch or from a former controller."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ KINDS = ("LeaderAndIsr", "UpdateMetadata", "StopReplica")
 
 
 def request(kind: str, controller_epoch: int, broker_epoch: int) -> Any:
-    """A control request for broker 2 that would take effect if it were accepted."""
+    """Return a control request to broker 2 that would take effect if it were accepted."""
     sender = (1, controller_epoch, broker_epoch)
     if kind == "LeaderAndIsr":
         state = LeaderAndIsrPartitionState(*NEW, controller_epoch, 2, 0, (2,), 0, (2,), is_new=True)
@@ -56,7 +56,9 @@ def took_effect(simulation: Simulation, kind: str) -> bool:
 def test_a_request_for_an_earlier_life_of_the_broker_is_refused(
     version: str, kind: str, age: int, expected: ErrorCode
 ) -> None:
-    """CP-76, CP-77, CP-78: a lower broker epoch is stale; a controller may know a higher one."""
+    """CP-76, CP-77, CP-78: a lower broker epoch is stale; a higher one is accepted, as the
+    controller may know it first.
+    """
     with running(2, version, topics={"t": {"assignment": {0: [2, 1]}}}) as simulation:
         own = simulation.zookeeper.stat("/brokers/ids/2").czxid
         answer = ask(simulation, 2, request(kind, simulation.controller.epoch, own + age))
@@ -67,8 +69,9 @@ def test_a_request_for_an_earlier_life_of_the_broker_is_refused(
 @pytest.mark.parametrize("version", CURRENT)
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_broker_epoch_of_minus_one_switches_the_check_off(version: str, kind: str) -> None:
-    """Refused only if the epoch is not -1 and lower; before CP-76 nobody sent one
-    (docs/kafka/controller-failover.md#broker-epochs)."""
+    """An epoch is stale only if it is lower and not -1; requests before CP-76 carried none
+    (docs/kafka/controller-failover.md#broker-epochs).
+    """
     with running(2, version, topics={"t": {"assignment": {0: [2, 1]}}}) as simulation:
         answer = ask(simulation, 2, request(kind, simulation.controller.epoch, -1))
         assert answer.error is ErrorCode.NONE
@@ -78,7 +81,7 @@ def test_a_broker_epoch_of_minus_one_switches_the_check_off(version: str, kind: 
 @pytest.mark.parametrize("version", JUDGED_VERSIONS)
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_request_of_a_deposed_controller_is_refused(version: str, kind: str) -> None:
-    """CP-79: a broker remembers the highest controller epoch; epoch 0 is nobody's."""
+    """CP-79: a broker remembers the highest controller epoch; no controller has epoch 0."""
     with running(2, version, topics={"t": {"assignment": {0: [2, 1]}}}) as simulation:
         assert simulation.controller.epoch >= 1
         answer = ask(simulation, 2, request(kind, 0, -1))

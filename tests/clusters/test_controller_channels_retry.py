@@ -1,4 +1,4 @@
-"""The controller's requests reach a broker in their order, each as often as it takes."""
+"""The controller's requests reach a broker in order, and are retried until they succeed."""
 
 from __future__ import annotations
 
@@ -12,8 +12,9 @@ from fakekafka.tests.support.whole_clusters import heard, running
 
 @pytest.mark.parametrize("version", JUDGED_VERSIONS)
 def test_a_lost_request_is_sent_again_after_the_request_timeout(version: str) -> None:
-    """Each try lasts request.timeout.ms, the next one follows 100 ms later
-    (docs/kafka/control-requests.md#channels)."""
+    """Each attempt lasts request.timeout.ms, and the next one follows 100 ms later
+    (docs/kafka/control-requests.md#channels).
+    """
     config = {"request.timeout.ms": 2000, "zookeeper.session.timeout.ms": 30_000}
     with running(2, version, config=config) as cluster:
         arrived: list[tuple[float, type]] = []

@@ -1,6 +1,7 @@
-"""The controller's events are messages of its actor: recorded, held, dropped, stopped at.
+"""The controller's events are messages of its actor, which can be recorded, held, dropped and
+waited for.
 
-A controller takes one event at a time, however many wait (docs/kafka/controller-state.md#events).
+A controller processes one event at a time (docs/kafka/controller-state.md#events).
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ def is_a(kind: type) -> Callable[[Delivery], bool]:
 
 
 def recorded(version: str, happens: Callable[[Simulation], None]) -> list[Event]:
-    """What is recorded once a cluster serves."""
+    """Return the events recorded after the cluster started to serve."""
     with Simulation(3, seed=1, kafka_version=version, topics=ONE_TOPIC) as simulation:
         first = len(simulation.recorder)
         happens(simulation)
@@ -45,8 +46,9 @@ def to_controllers(events: list[Event], kind: str) -> list[Event]:
 
 @pytest.mark.parametrize("version", JUDGED_VERSIONS)
 def test_the_trace_of_a_failover_names_the_events(version: str) -> None:
-    """The old controller's node goes: the others stand for election, and who loses hears who
-    won."""
+    """When the controller's znode is deleted, the others stand for election, and the losers learn
+    who won.
+    """
 
     def kill(simulation: Simulation) -> None:
         simulation.broker(1).kill()
@@ -61,7 +63,7 @@ def test_the_trace_of_a_failover_names_the_events(version: str) -> None:
 
 @pytest.mark.parametrize("version", JUDGED_VERSIONS)
 def test_an_event_has_a_cause_and_is_the_cause_of_its_requests(version: str) -> None:
-    """WatchEvent, then BrokerChange, then the reading of the registrations."""
+    """WatchEvent is followed by BrokerChange, and that by reads of the registrations."""
 
     def kill(simulation: Simulation) -> None:
         simulation.broker(3).kill()
@@ -79,7 +81,7 @@ def test_an_event_has_a_cause_and_is_the_cause_of_its_requests(version: str) -> 
 
 
 def test_the_next_event_is_delivered_when_the_current_one_is_processed() -> None:
-    """Three events put at once, each reads ZooKeeper: three deliveries, one after another."""
+    """Three events that are queued at once and read ZooKeeper are delivered one after another."""
     with running(3, "3.9", topics=ONE_TOPIC) as cluster:
         manager = cluster.running.require_controller().event_manager
         in_hand: list[tuple[str, str | None]] = []
@@ -100,7 +102,7 @@ def test_the_next_event_is_delivered_when_the_current_one_is_processed() -> None
 
 @pytest.mark.parametrize("version", JUDGED_VERSIONS)
 def test_a_held_event_delays_no_other_event(version: str) -> None:
-    """The broker that died stays leader until BrokerChange is released; topics are created."""
+    """The dead broker stays leader until BrokerChange is released, while topics can be created."""
     with running(3, version, topics=ONE_TOPIC) as cluster:
         hold = cluster.network.hold(is_a(BrokerChange))
         cluster.broker(2).kill()
@@ -116,7 +118,7 @@ def test_a_held_event_delays_no_other_event(version: str) -> None:
 
 @pytest.mark.parametrize("version", JUDGED_VERSIONS)
 def test_an_event_that_is_dropped_never_happens(version: str) -> None:
-    """Nobody hears of the broker's death; the events behind it are taken all the same."""
+    """The death of the broker has no consequence, but later events are processed."""
     with running(3, version, topics=ONE_TOPIC) as cluster:
         cluster.running.runtime.network.intercept(is_a(BrokerChange))
         cluster.broker(2).kill()
@@ -127,7 +129,7 @@ def test_an_event_that_is_dropped_never_happens(version: str) -> None:
 
 
 def test_a_run_stops_at_an_event() -> None:
-    """What is seen when BrokerChange is delivered is the state before it is processed."""
+    """At the delivery of BrokerChange the state is still that before its processing."""
     with running(3, "3.9", topics=ONE_TOPIC) as cluster:
         seen: list[Delivery] = []
         cluster.observe(lambda d: seen.append(d) if is_a(BrokerChange)(d) else None)
@@ -142,7 +144,7 @@ def test_a_run_stops_at_an_event() -> None:
 
 
 def test_preempted_events_are_recorded_as_dropped() -> None:
-    """A queue that is cleared delivers none of what it held."""
+    """Clearing the queue drops all events that it held."""
 
     def clear(simulation: Simulation) -> None:
         manager = simulation.running.require_controller().event_manager
@@ -159,7 +161,9 @@ def test_preempted_events_are_recorded_as_dropped() -> None:
 
 
 def test_a_gate_holds_only_the_events_that_it_names() -> None:
-    """What stories call hold: everything for a machine does not stop its controller."""
+    """``hold`` of stories without types holds all messages to a machine, but no events of its
+    controller.
+    """
     with running(3, "3.9", topics=ONE_TOPIC) as cluster:
         gate = MessageGate(cluster.running)
         gate.hold((), None, 1)

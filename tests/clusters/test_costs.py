@@ -1,4 +1,4 @@
-"""The cost model: whom messages wait for, and the published figures it was calibrated with."""
+"""The cost model: what messages wait for, and the published figures by which it was calibrated."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ LONG_MS = 3_600_000
 def cluster(
     version: str, topics: int, partitions: int, factor: int, in_flight: int = 10
 ) -> Simulation:
-    """Five brokers with topics; the followers of its idle partitions do not disturb."""
+    """Return five brokers with topics; followers fetch the idle partitions rarely."""
     simulation = Simulation(
         5,
         kafka_version=version,
@@ -66,7 +66,7 @@ def within_a_quarter(ratio: float, published: float) -> bool:
     ids=["50 partitions a topic", "1 partition a topic"],
 )
 def test_pipelining_makes_a_failover_faster(topics: int, partitions: int, published: float) -> None:
-    """KAFKA-5642: the new controller reads with ten requests under way instead of one."""
+    """KAFKA-5642: the new controller reads with ten requests in flight instead of one."""
     synchronous = failover_ms(cluster("0.10", topics, partitions, 1))
     pipelined = failover_ms(cluster("1.1", topics, partitions, 1))
     assert within_a_quarter(synchronous / pipelined, published)
@@ -86,10 +86,10 @@ def test_two_requests_in_flight_are_faster_than_one() -> None:
 
 
 def test_logging_every_partition_at_each_election_is_quadratic() -> None:
-    """KAFKA-6116: each election writes a line about every partition; 1.1 does not."""
+    """KAFKA-6116: each election logs a line about every partition; 1.1 does not."""
 
     def logged_ms(version: str, topics: int) -> tuple[float, float]:
-        """Time that the line takes, and what is expected at 0.1 ms a partition."""
+        """Return the time that the lines take, and the expected time at 0.1 ms a partition."""
         free = shutdown_ms(cluster(version, topics, 1, 2), Costs())
         simulation = cluster(version, topics, 1, 2)
         leaving = next(b for b in simulation.broker_ids if b != simulation.controller.id)
@@ -104,7 +104,7 @@ def test_logging_every_partition_at_each_election_is_quadratic() -> None:
 
 
 def test_without_costs_time_passes_on_links_only() -> None:
-    """A model in which everything is free gives the times of a simulation without one."""
+    """A model without costs gives the times of a simulation without a model."""
     free, plain = (Simulation(3, seed=5, trace=False, costs=costs) for costs in (Costs(), None))
     for simulation in (free, plain):
         simulation.create_topic("t", partitions=20, replication_factor=2)
@@ -114,7 +114,9 @@ def test_without_costs_time_passes_on_links_only() -> None:
 
 
 def answered_ms(costs: Costs, in_flight: int, requests: Sequence[Request]) -> float:
-    """Virtual time in which ZooKeeper answers requests of one batch; links take 0.5 ms."""
+    """Return the virtual time in which ZooKeeper answers the requests of one batch; links take 0.5
+    ms.
+    """
     with Simulation(
         1,
         latency_ms=0.5,
@@ -165,12 +167,12 @@ READS = [GetDataRequest("/")] * 20
 def test_requests_wait_for_the_costs_of_brokers_and_zookeeper(
     costs: Costs, in_flight: int, requests: Sequence[Request], expected_ms: float
 ) -> None:
-    """Round trip, window, processor and quorum of ZooKeeper."""
+    """Requests wait for the round trip, the window, and ZooKeeper's processor and quorum."""
     assert answered_ms(costs, in_flight, requests) == pytest.approx(expected_ms, abs=0.01)
 
 
 def test_costs_are_times() -> None:
-    """Negative or endless costs are refused; so is setting costs where there is no model."""
+    """Negative or infinite costs are refused, and so are costs set on a cluster without a model."""
     for value in (-1, float("inf"), float("nan")):
         with pytest.raises(UsageError, match="controller_request_ms must be milliseconds >= 0"):
             Costs(controller_request_ms=value)
@@ -180,7 +182,7 @@ def test_costs_are_times() -> None:
 
 
 def response_ms(costs: Costs, record_bytes: int, acks: int = -1, replicas: int = 1) -> list[float]:
-    """How long each of four records takes that are sent at once; links take 0.5 ms."""
+    """Return the time of each of four records that are sent at once; links take 0.5 ms."""
     with Simulation(replicas, latency_ms=0.5, costs=Costs(), trace=False) as simulation:
         simulation.create_topic("t", partitions=4, replication_factor=replicas)
         producer = simulation.producer(acks=acks, enable_idempotence=False)
@@ -223,12 +225,12 @@ def response_ms(costs: Costs, record_bytes: int, acks: int = -1, replicas: int =
 def test_records_wait_for_processor_disk_and_bandwidth(
     costs: Costs, record_bytes: int, expected_ms: Sequence[float]
 ) -> None:
-    """Processor and disk of a broker, and the way out of a machine."""
+    """Records wait for a broker's processor and disk, and for the bandwidth of a machine."""
     assert response_ms(costs, record_bytes, acks=1) == pytest.approx(expected_ms, rel=0.05)
 
 
 def test_records_wait_for_a_narrow_link_and_other_links_do_not() -> None:
-    """Four batches of 10 kB at 1 MB/s: ten milliseconds each, one after the other."""
+    """Four batches of 10 kB at 1 MB/s take ten milliseconds each, one after the other."""
 
     def answered_after_ms(**link: int | str) -> list[float]:
         with Simulation(1, latency_ms=0.5, trace=False) as simulation:
@@ -256,7 +258,7 @@ def test_records_wait_for_a_narrow_link_and_other_links_do_not() -> None:
 
 
 def test_followers_append_fetched_records_before_they_acknowledge_them() -> None:
-    """With acks=all a record waits for the disks of the leader and of the follower."""
+    """With acks=all a record waits for the disks of both the leader and the follower."""
     alone = response_ms(Costs(disk_append_ms=5), 100)
     followed = response_ms(Costs(disk_append_ms=5), 100, replicas=2)
     assert alone[0] == pytest.approx(6, rel=0.05)

@@ -1,4 +1,4 @@
-"""Expired delegation tokens go from ZooKeeper (KIP-48)."""
+"""Expired delegation tokens are deleted from ZooKeeper (KIP-48)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ CONFIG = {
 
 
 def test_the_controller_deletes_expired_tokens_and_every_broker_forgets_them() -> None:
-    """Kafka: ``DelegationTokenManagerZk.expireTokens``, called by the controller's schedule."""
+    """As in ``DelegationTokenManagerZk.expireTokens``, which the controller schedules."""
     with Simulation(3, config=CONFIG) as simulation:
         brokers = [simulation.processes[i].broker for i in simulation.broker_ids]
         assert None not in brokers

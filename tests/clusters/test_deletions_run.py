@@ -21,17 +21,17 @@ TP = TopicPartition("t", 0)
 TOPIC = {"t": {"assignment": {0: [1, 2, 3]}}}
 MARK = "/admin/delete_topics/t"
 DELETES = {"delete.topic.enable": True}
-"""The default from 1.0 on."""
+"""The default since 1.0."""
 
 
 def holders(cluster: Simulation, partition: int = 0) -> list[int]:
-    """Brokers with a log of the partition, running or not."""
+    """Return the brokers with a log of the partition, running or not."""
     tp = TopicPartition("t", partition)
     return [i for i, p in cluster.processes.items() if p.spec.disk.directory_of(tp) is not None]
 
 
 def delete(cluster: Simulation) -> None:
-    """Ask for the deletion as the admin command does, whatever the version."""
+    """Request the deletion as the admin command does, in any version."""
     in_zookeeper(cluster, lambda zk: zk.admin.create_delete_topic_path("t"))
 
 
@@ -49,7 +49,7 @@ def all_traces_gone(cluster: Simulation) -> bool:
 
 
 def suspend(cluster: Simulation, *down: int) -> None:
-    """Stop brokers and delete the topic: it cannot be finished without them."""
+    """Stop brokers and delete the topic, which cannot complete without them."""
     for broker_id in down:
         cluster.broker(broker_id).shutdown()
     cluster.run_for(1000)
@@ -60,7 +60,9 @@ def suspend(cluster: Simulation, *down: int) -> None:
 
 @pytest.mark.parametrize("version", JUDGED_VERSIONS)
 def test_a_deletion_waits_for_a_follower_that_is_down(version: str) -> None:
-    """CP-156: live replicas drop their logs at once, the request stays until the last one has."""
+    """CP-156: live replicas delete their logs at once; the request stays until the last one has
+    done so.
+    """
     with running(3, version, config=DELETES, topics=TOPIC) as cluster:
         cluster.produce("t", "gone soon")
         suspend(cluster, 3)
@@ -74,7 +76,9 @@ def test_a_deletion_waits_for_a_follower_that_is_down(version: str) -> None:
 
 @pytest.mark.parametrize("version", JUDGED_VERSIONS)
 def test_a_suspended_deletion_survives_its_controller(version: str) -> None:
-    """CP-157: the next controller finds the request; it ends when both brokers are back."""
+    """CP-157: the next controller finds the request, and completes it when both brokers have
+    returned.
+    """
     with running(3, version, config=DELETES, topics=TOPIC) as cluster:
         suspend(cluster, 3)
         cluster.broker(1).shutdown()
@@ -90,7 +94,7 @@ def test_a_suspended_deletion_survives_its_controller(version: str) -> None:
 
 @pytest.mark.parametrize("version", JUDGED_VERSIONS)
 def test_partitions_added_to_a_dying_topic_are_ignored(version: str) -> None:
-    """CP-158: nobody gets a log of the new partition, and the deletion goes through."""
+    """CP-158: no broker creates a log of the new partition, and the deletion completes."""
     with running(3, version, config=DELETES, topics=TOPIC) as cluster:
         suspend(cluster, 3)
         grow(cluster)
@@ -103,7 +107,9 @@ def test_partitions_added_to_a_dying_topic_are_ignored(version: str) -> None:
 
 @pytest.mark.parametrize("version", CURRENT)
 def test_the_znode_of_a_dying_topic_is_put_back(version: str) -> None:
-    """CP-158, docs/kafka/topics.md#expansion: it names again only partitions that exist."""
+    """CP-158, docs/kafka/topics.md#expansion: the controller rewrites it with the existing
+    partitions.
+    """
     with running(3, version, topics=TOPIC) as cluster:
         suspend(cluster, 3)
         grow(cluster)
@@ -118,7 +124,9 @@ def test_the_znode_of_a_dying_topic_is_put_back(version: str) -> None:
 
 @pytest.mark.parametrize("version", JUDGED_VERSIONS)
 def test_a_topic_that_grew_without_a_controller_is_deleted_completely(version: str) -> None:
-    """CP-160: the next controller takes the second partition for the topic's; both go."""
+    """CP-160: the next controller considers the second partition part of the topic, and deletes
+    both.
+    """
     with running(3, version, config=DELETES, topics=TOPIC) as cluster:
         suspend(cluster, 3)
         cluster.broker(1).pause()  # the controller does not see the znode grow
@@ -136,7 +144,7 @@ def test_a_topic_that_grew_without_a_controller_is_deleted_completely(version: s
 
 @pytest.mark.parametrize("version", JUDGED_VERSIONS)
 def test_a_deleted_topic_can_be_created_again(version: str) -> None:
-    """CP-161: it starts empty with epoch 0, and with another id where there are ids."""
+    """CP-161: the new topic is empty, with epoch 0 and, in releases with topic ids, another id."""
     with running(3, version, config=DELETES, topics=TOPIC) as cluster:
         cluster.produce("t", ["old", "older"])
         before = topic_znode(cluster)

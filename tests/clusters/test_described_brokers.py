@@ -1,4 +1,4 @@
-"""What brokers tell of settings that a cluster was given in another way than a settings file."""
+"""Descriptions of broker settings that are arguments of the cluster instead of a settings file."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from fakekafka.protocol.admin import BROKER_RESOURCE, ConfigResource, DescribeCo
 
 @pytest.mark.parametrize("kafka_version", ["1.1", "2.8", "3.9"])
 def test_a_brokers_rack_is_described(kafka_version: str) -> None:
-    """As static value of the broker that has one, and as nothing of one that has none."""
+    """A broker's rack is a static value; a broker without a rack has none."""
     with Cluster(brokers=2, racks=["a", None], kafka_version=kafka_version) as cluster:
         told = {}
         for broker_id in (1, 2):

@@ -1,4 +1,4 @@
-"""Elections that somebody asks for, by znode, by API or by timer, on whole clusters."""
+"""Elections requested by znode, by API or by timer, on whole clusters."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Answers = dict[TopicPartition, tuple[ErrorCode, str | None]]
 
 
 def elect(cluster: Simulation, kind: int, *partitions: TopicPartition) -> Answers:
-    """Ask the controller; no partition asks for all."""
+    """Send ElectLeaders to the controller; no partitions means all."""
     request = ElectLeadersRequest(kind, partitions or None)
     response = ask(cluster, cluster.controller.id or 0, request)
     assert response.error is ErrorCode.NONE
@@ -35,7 +35,7 @@ def elect(cluster: Simulation, kind: int, *partitions: TopicPartition) -> Answer
 
 
 def bounce(cluster: Simulation, broker_id: int = 2) -> None:
-    """The preferred leader goes, is replaced, comes back and follows."""
+    """Stop the preferred leader until it is replaced, and start it again until it is in sync."""
     leader_epoch = stored(cluster)[1]
     cluster.broker(broker_id).shutdown()
     cluster.run_until(lambda: stored(cluster)[1] == leader_epoch + 1)
@@ -50,7 +50,7 @@ def elect_by_znode(cluster: Simulation) -> None:
 
 @pytest.mark.parametrize("version", JUDGED_VERSIONS)
 def test_the_election_znode_can_be_used_repeatedly(version: str) -> None:
-    """CP-120, CP-121: the watch is armed anew; two failures and two elections make epoch 4."""
+    """CP-120, CP-121: the watch is set again; two failures and two elections lead to epoch 4."""
     with running(2, version, topics=TWO_ONE) as cluster:
         for turn in (1, 2):
             bounce(cluster)
@@ -63,7 +63,7 @@ def test_the_election_znode_can_be_used_repeatedly(version: str) -> None:
 
 @pytest.mark.parametrize("version", JUDGED_VERSIONS)
 def test_the_election_znode_is_deleted_although_the_preferred_replica_is_down(version: str) -> None:
-    """CP-122: the request is dropped, leadership stays with epoch 1."""
+    """CP-122: the request is dropped, and leadership stays with epoch 1."""
     with running(2, version, topics=TWO_ONE) as cluster:
         cluster.broker(2).shutdown()
         cluster.run_until(lambda: stored(cluster)[:2] == (1, 1))
@@ -73,7 +73,7 @@ def test_the_election_znode_is_deleted_although_the_preferred_replica_is_down(ve
 
 @pytest.mark.parametrize("version", JUDGED_VERSIONS)
 def test_leadership_returns_by_itself_with_the_rebalance_timer(version: str) -> None:
-    """CP-123: checked every second; the preferred replica leads again with epoch 2."""
+    """CP-123: with a check every second the preferred replica leads again with epoch 2."""
     config = {"auto.leader.rebalance.enable": True, "leader.imbalance.check.interval.seconds": 1}
     with running(2, version, config=config, topics=TWO_ONE) as cluster:
         cluster.broker(2).shutdown()
@@ -103,7 +103,7 @@ def test_a_partition_that_does_not_exist_does_not_hinder_the_others(version: str
 
 @pytest.mark.parametrize("version", CURRENT)
 def test_a_preferred_replica_that_is_down_cannot_be_elected(version: str) -> None:
-    """CP-127: the answer names the strategy, the leader stays."""
+    """CP-127: the error names the strategy, and the leader stays."""
     with running(2, version, topics=TWO_ONE) as cluster:
         cluster.broker(2).shutdown()
         cluster.run_until(lambda: stored(cluster)[:2] == (1, 1))
@@ -117,7 +117,7 @@ def test_a_preferred_replica_that_is_down_cannot_be_elected(version: str) -> Non
 
 @pytest.mark.parametrize("version", CURRENT)
 def test_an_unclean_election_needs_a_live_replica(version: str) -> None:
-    """CP-130: nobody is there; nothing changes."""
+    """CP-130: without a live replica nothing changes."""
     topics = {"t": {"assignment": {0: [2, 3]}}, "healthy": {"assignment": {0: [1]}}}
     with running(3, version, topics=topics) as cluster:
         for broker_id in (2, 3):
@@ -133,7 +133,7 @@ def test_an_unclean_election_needs_a_live_replica(version: str) -> None:
 
 @pytest.mark.parametrize("version", CURRENT)
 def test_unclean_elections_of_unknown_partitions_are_refused(version: str) -> None:
-    """CP-131: an unknown topic, and an unknown partition of a known one."""
+    """CP-131: this holds for an unknown topic and for an unknown partition of a known one."""
     with running(2, version, topics=TWO_ONE) as cluster:
         unknown = [TopicPartition("unknown", 0), TopicPartition("t", 1)]
         answers = elect(cluster, UNCLEAN, *unknown)

@@ -1,4 +1,4 @@
-"""Faults of scenario files name machines, brokers and directories that are there."""
+"""Faults of scenario files have to name existing machines, brokers and directories."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def parse(text: str) -> ScenarioSpec:
 def test_a_fault_without_a_target_is_refused_with_the_nearest_name(
     fault: str, problem: str
 ) -> None:
-    """Before the scenario is run, not at the time of the fault."""
+    """The fault is refused before the scenario runs."""
     workload = '[[workload]]\nname = "load"\ntopic = "orders"\n'
     with pytest.raises(ScenarioError, match=re.escape(problem)):
         parse(f"{workload}[[faults]]\nat_ms = 1\n{fault}")

@@ -1,4 +1,4 @@
-"""What a cluster costs per topic does not depend on how many topics it has."""
+"""The cost of a topic does not depend on the number of topics."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from fakekafka import Simulation
 
 
 def lines_run(work: Callable[[], object]) -> int:
-    """Lines of Python that a function runs; a loop counts each round."""
+    """Return how many lines of Python a function runs, counting each round of a loop."""
     count = 0
 
     def trace_lines(_frame: FrameType, event: str, _argument: Any) -> Any:
@@ -40,7 +40,9 @@ def names(first: int, count: int) -> list[str]:
 
 
 def test_a_topic_costs_the_same_among_few_and_among_many() -> None:
-    """Every creation lists all topics, as in Kafka; no line of ours runs once per topic known."""
+    """Every creation lists all topics, as in Kafka, but no line of the emulation runs once per
+    known topic.
+    """
     with quiet_cluster() as simulation:
         simulation.create_topics(names(0, 50), 1, 1)
         among_few = lines_run(lambda: simulation.create_topics(names(50, 20), 1, 1))
@@ -51,7 +53,9 @@ def test_a_topic_costs_the_same_among_few_and_among_many() -> None:
 
 @pytest.mark.slow
 def test_a_replica_takes_less_than_three_kilobytes() -> None:
-    """Over ZooKeeper, controller, logs and the caches of five brokers; topics of one partition."""
+    """This includes ZooKeeper, controller, logs and the caches of five brokers, for topics of one
+    partition.
+    """
     with quiet_cluster() as simulation:
         simulation.create_topics(names(0, 50), 1, 2)
         gc.collect()

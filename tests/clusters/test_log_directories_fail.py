@@ -1,5 +1,6 @@
 """Log directories fail under running brokers: one of several, then the last
-(docs/kafka/brokers.md#failed-disks)."""
+(docs/kafka/brokers.md#failed-disks).
+"""
 
 from __future__ import annotations
 
@@ -22,7 +23,7 @@ def values(cluster: Simulation, partition: int, replica: int) -> list[bytes | No
 
 @pytest.mark.parametrize("version", SINCE_1_0)
 def test_a_failed_directory_of_two_takes_only_its_replicas_offline(version: str) -> None:
-    """CP-191: its partitions get another leader, the others stay; the notification is consumed."""
+    """CP-191: its partitions get another leader, others stay; the notification is consumed."""
     with running(2, version, topics=LED_BY_2, config=TWO) as cluster:
         for partition in (0, 1):
             cluster.produce("t", "a", partition=partition)
@@ -43,8 +44,9 @@ def test_a_failed_directory_of_two_takes_only_its_replicas_offline(version: str)
 
 @pytest.mark.parametrize("version", SINCE_1_0)
 def test_a_failed_directory_stays_offline_until_it_is_repaired(version: str) -> None:
-    """A restart alone neither brings its replicas back nor makes them elsewhere
-    (docs/kafka/brokers.md#failed-disks)."""
+    """A restart alone neither restores its replicas nor creates them in another directory
+    (docs/kafka/brokers.md#failed-disks).
+    """
     with running(2, version, topics=LED_BY_2, config=TWO) as cluster:
         cluster.produce("t", "a")
         broker = cluster.broker(2)
@@ -64,7 +66,7 @@ def test_a_failed_directory_stays_offline_until_it_is_repaired(version: str) -> 
 @pytest.mark.parametrize("version", JUDGED_VERSIONS)
 @pytest.mark.parametrize("config", [{}, TWO])
 def test_the_last_directory_ends_the_process(version: str, config: dict[str, str]) -> None:
-    """It dies as if killed, comes back only when the directory is in order, and has everything."""
+    """The broker dies as if killed, restarts only after a repair, and then has all its records."""
     with running(2, version, topics=LED_BY_2, config=config) as cluster:
         cluster.produce("t", "a")
         broker = cluster.broker(2)
@@ -88,7 +90,7 @@ def test_the_last_directory_ends_the_process(version: str, config: dict[str, str
 
 
 def test_the_trace_names_the_process_that_ended_and_the_reason() -> None:
-    """The trace says which process ended, and why."""
+    """The trace has a crash with the process and the reason."""
     with Simulation(1) as simulation:
         simulation.broker(1).fail_log_dir()
         told = [event.why for event in simulation.events if event.kind == "crash"]
@@ -97,13 +99,15 @@ def test_the_trace_names_the_process_that_ended_and_the_reason() -> None:
 
 @pytest.mark.parametrize("names", ["", "a,", "a,a", "a, a", "/var/kafka", "a\\b", "..", "a,."])
 def test_log_dirs_are_names(names: str) -> None:
-    """A path would be shared by all brokers; the error says what to write."""
+    """Paths are refused, as all brokers would share them; the error says what to write."""
     with pytest.raises(UsageError, match=r"log\.dirs .*: write names, .* such as 'a,b'"):
         Simulation(1, config={"log.dirs": names})
 
 
 def test_each_broker_has_its_directories_on_disk(tmp_path: Path) -> None:
-    """Partitions spread over them; a next cluster on them finds what was stored in both."""
+    """Partitions are spread over the directories, and another cluster on them finds the records of
+    both.
+    """
     with Cluster(2, data_dir=tmp_path, config=TWO, topics=LED_BY_2) as cluster:
         for partition in (0, 1):
             cluster.produce("t", "a", partition=partition)

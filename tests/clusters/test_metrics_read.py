@@ -1,4 +1,4 @@
-"""Kafka's metrics of a controller and of replicas can be read, and say what happens."""
+"""Kafka's metrics of the controller and of replicas can be read and are correct."""
 
 from __future__ import annotations
 
@@ -31,8 +31,9 @@ def read(cluster: Simulation, *names: str) -> list[Any]:
 
 @pytest.mark.parametrize("version", JUDGED_VERSIONS)
 def test_exactly_one_broker_is_the_active_controller(version: str) -> None:
-    """ActiveControllerCount is 1 there and 0 elsewhere, also after it moved
-    (docs/kafka/controller-state.md)."""
+    """ActiveControllerCount is 1 on the controller and 0 elsewhere, also after a failover
+    (docs/kafka/controller-state.md).
+    """
     with running(3, version) as cluster:
         counts = [cluster.broker(b).metrics["ActiveControllerCount"] for b in (1, 2, 3)]
         assert counts == [1, 0, 0]
@@ -46,7 +47,7 @@ def test_exactly_one_broker_is_the_active_controller(version: str) -> None:
 
 @pytest.mark.parametrize("version", JUDGED_VERSIONS)
 def test_registered_brokers_are_counted_since_3_1(version: str) -> None:
-    """KIP-748: those shutting down count, and the controller of the ZooKeeper era fences none."""
+    """KIP-748: brokers that are shutting down count, and a ZooKeeper controller fences none."""
     with running(3, version) as cluster:
         if version != "3.9":
             assert "ActiveBrokerCount" not in cluster.controller.metrics
@@ -61,8 +62,9 @@ def test_registered_brokers_are_counted_since_3_1(version: str) -> None:
 
 @pytest.mark.parametrize("version", JUDGED_VERSIONS)
 def test_offline_and_imbalanced_partitions_are_counted(version: str) -> None:
-    """OfflinePartitionsCount and PreferredReplicaImbalanceCount, 0 where inactive
-    (docs/kafka/controller-state.md)."""
+    """OfflinePartitionsCount and PreferredReplicaImbalanceCount are 0 on inactive controllers
+    (docs/kafka/controller-state.md).
+    """
     topics = {"t": {"assignment": {0: [2, 1]}}, "alone": {"assignment": {0: [2], 1: [2]}}}
     names = ("OfflinePartitionsCount", "PreferredReplicaImbalanceCount")
     with running(2, version, topics=topics) as cluster:
@@ -80,8 +82,9 @@ def test_offline_and_imbalanced_partitions_are_counted(version: str) -> None:
 
 @pytest.mark.parametrize("version", CURRENT)
 def test_queued_events_and_the_time_to_process_them_are_measured(version: str) -> None:
-    """EventQueueSize, EventQueueTimeMs, ControllerState and the timer of each state
-    (docs/kafka/controller-state.md)."""
+    """EventQueueSize, EventQueueTimeMs, ControllerState and the timer of each state are correct
+    (docs/kafka/controller-state.md).
+    """
     timer = "ManualLeaderBalanceRateAndTimeMs"
     with running(2, version, topics={"t": {"assignment": {0: [2, 1]}}}) as cluster:
         cluster.broker(2).shutdown()
@@ -112,8 +115,9 @@ def test_queued_events_and_the_time_to_process_them_are_measured(version: str) -
 
 @pytest.mark.parametrize("version", JUDGED_VERSIONS)
 def test_requests_that_wait_for_a_broker_are_counted(version: str) -> None:
-    """TotalQueueSize and QueueSize without what is under way, and the queue times
-    (docs/kafka/controller-state.md)."""
+    """TotalQueueSize and QueueSize exclude the request in flight; queue times are measured
+    (docs/kafka/controller-state.md).
+    """
     names = ("TotalQueueSize", "QueueSize,broker-id=2", "QueueSize,broker-id=3")
     with running(3, version) as cluster:
         before = read(cluster, "RequestRateAndQueueTimeMs,broker-id=3")[0]["count"]
@@ -133,8 +137,9 @@ def test_requests_that_wait_for_a_broker_are_counted(version: str) -> None:
 
 @pytest.mark.parametrize("version", JUDGED_VERSIONS)
 def test_unclean_elections_are_counted(version: str) -> None:
-    """UncleanLeaderElectionsPerSec; clean ones do not count (CP-115)
-    (docs/kafka/controller-state.md)."""
+    """UncleanLeaderElectionsPerSec does not count clean elections (CP-115)
+    (docs/kafka/controller-state.md).
+    """
     config = {"unclean.leader.election.enable": True}
     topics = {"t": {"assignment": {0: [2, 3]}}, "clean": {"assignment": {0: [2, 1]}}}
     with running(3, version, config=config, topics=topics) as cluster:
@@ -151,7 +156,7 @@ def test_unclean_elections_are_counted(version: str) -> None:
 
 @pytest.mark.parametrize("version", JUDGED_VERSIONS)
 def test_isr_changes_are_counted_where_the_leader_is(version: str) -> None:
-    """IsrShrinksPerSec and IsrExpandsPerSec: of the leader that decided, not of the others."""
+    """IsrShrinksPerSec and IsrExpandsPerSec count only on the leader that decided the change."""
     config = {"replica.lag.time.max.ms": 2000, "zookeeper.session.timeout.ms": 60_000}
     names = ("IsrShrinksPerSec", "IsrExpandsPerSec", "UnderReplicatedPartitions")
     topics = {"t": {"assignment": {0: [2, 3]}}}
@@ -176,7 +181,9 @@ def test_isr_changes_are_counted_where_the_leader_is(version: str) -> None:
 
 @pytest.mark.parametrize("version", JUDGED_VERSIONS)
 def test_the_lag_shrinks_while_a_follower_catches_up(version: str) -> None:
-    """MaxLag: to the leader's high watermark, at the follower; 0 where nothing is copied."""
+    """MaxLag is the follower's distance to the leader's high watermark, or 0 if nothing
+    is copied.
+    """
     config = {"replica.fetch.max.bytes": 1, "replica.fetch.response.max.bytes": 1}
     topics = {"t": {"assignment": {0: [2, 3]}}}
     with running(3, version, config=config, topics=topics) as cluster:
@@ -197,7 +204,7 @@ def test_the_lag_shrinks_while_a_follower_catches_up(version: str) -> None:
 
 
 def test_the_reference_lists_every_metric() -> None:
-    """docs/reference/api.md has a table of the metrics: all of them, and no others."""
+    """The table of metrics in docs/reference/api.md has all metrics and no others."""
     section = API_PAGE.read_text().split("## Metrics\n")[1].split("\n## ")[0]
     cells = re.findall(r"^\| (`[^|]*) \|", section, re.MULTILINE)
     documented = {name for cell in cells for name in re.findall(r"`([^`]+)`", cell)}

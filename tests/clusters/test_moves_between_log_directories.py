@@ -22,7 +22,7 @@ RATE = "replica.alter.log.dirs.io.max.bytes.per.second"
 
 
 def directories(cluster: Simulation | Cluster, broker: int = 2) -> dict[str, list[bool]]:
-    """By directory, whether each log in it is a future one."""
+    """Return for each directory whether each of its logs is a future log."""
     return {
         directory.path: [replica.is_future for replica in directory.replicas]
         for directory in cluster.broker(broker).log_dirs
@@ -53,7 +53,7 @@ def values_of(cluster: Simulation | Cluster, replica: int = 2) -> list[bytes | N
 @pytest.mark.parametrize("version", SINCE_1_1)
 @pytest.mark.parametrize("broker", [1, 2])
 def test_a_replica_moves_with_its_records_offsets_and_epochs(version: str, broker: int) -> None:
-    """A leader's and a follower's: same records, marks and epochs, and the old log is gone."""
+    """A moved leader or follower keeps records, offsets and epochs, and the old log is deleted."""
     with running(2, version, topics=LED_BY_2, config=TWO) as cluster:
         values = fill(cluster)
         in_sync(cluster, 1, 2)
@@ -74,7 +74,7 @@ def test_a_replica_moves_with_its_records_offsets_and_epochs(version: str, broke
 
 @pytest.mark.parametrize("version", SINCE_1_1)
 def test_a_throttled_move_takes_its_time_and_is_seen_under_way(version: str) -> None:
-    """The future log is listed with its lag; writes go on meanwhile, and are in the moved log."""
+    """The future log is listed with its lag; records written meanwhile are in the moved log."""
     config = {**TWO, RATE: 1000, "replica.fetch.max.bytes": 500}
     with running(2, version, topics=LED_BY_2, config=config) as cluster:
         values = fill(cluster, 60)
@@ -92,8 +92,9 @@ def test_a_throttled_move_takes_its_time_and_is_seen_under_way(version: str) -> 
 
 @pytest.mark.parametrize("version", SINCE_1_1)
 def test_a_move_resumes_after_a_restart(version: str) -> None:
-    """What was copied stays in its directory, and LeaderAndIsr begins the copying again
-    (``maybeAddLogDirFetchers``)."""
+    """The copied records stay in their directory, and LeaderAndIsr resumes the copying
+    (``maybeAddLogDirFetchers``).
+    """
     config = {**TWO, RATE: 1000, "replica.fetch.max.bytes": 500}
     with running(2, version, topics=LED_BY_2, config=config) as cluster:
         values = fill(cluster, 60)
@@ -107,7 +108,7 @@ def test_a_move_resumes_after_a_restart(version: str) -> None:
 
 
 def test_records_that_are_replaced_under_a_move_are_replaced_in_the_copy() -> None:
-    """The current log is cut and filled anew under another epoch; so is the future log."""
+    """The current log is truncated and refilled in another epoch, and so is the future log."""
     config = {**TWO, RATE: 1, "replica.fetch.max.bytes": 2000}
     topics = {"t": {"assignment": {0: [1, 2]}, "config": {"min.insync.replicas": "1"}}}
     with running(2, topics=topics, config=config) as cluster:
@@ -134,7 +135,7 @@ def test_records_that_are_replaced_under_a_move_are_replaced_in_the_copy() -> No
 
 @pytest.mark.parametrize("version", SINCE_1_1)
 def test_an_impossible_move_is_refused(version: str) -> None:
-    """Each of AlterReplicaLogDirs' errors."""
+    """Every error of AlterReplicaLogDirs is tested."""
     with running(2, version, topics=LED_BY_2, config=TWO) as cluster:
         broker = cluster.broker(2)
 
@@ -155,7 +156,9 @@ def test_an_impossible_move_is_refused(version: str) -> None:
 
 @pytest.mark.parametrize("version", SINCE_1_1)
 def test_a_replica_is_created_in_the_directory_that_was_requested_before(version: str) -> None:
-    """REPLICA_NOT_AVAILABLE, and the directory is remembered (``maybeUpdatePreferredLogDir``)."""
+    """The answer is REPLICA_NOT_AVAILABLE, but the directory is remembered
+    (``maybeUpdatePreferredLogDir``).
+    """
     with running(2, version, config=TWO) as cluster:
         for partition in range(3):
             with pytest.raises(KafkaError):
@@ -166,7 +169,7 @@ def test_a_replica_is_created_in_the_directory_that_was_requested_before(version
 
 
 def test_another_destination_ends_a_move() -> None:
-    """What was copied to the first destination goes."""
+    """The copy in the first destination is deleted."""
     config = {"log.dirs": "first,second,third", RATE: 1, "replica.fetch.max.bytes": 500}
     with running(2, topics=LED_BY_2, config=config) as cluster:
         values = fill(cluster, 20)
@@ -181,7 +184,7 @@ def test_another_destination_ends_a_move() -> None:
 
 @pytest.mark.parametrize("version", SINCE_1_1)
 def test_a_failed_destination_ends_the_move_and_leaves_the_replica(version: str) -> None:
-    """The partition is led as before; the move is over."""
+    """The partition keeps its leader."""
     config = {**TWO, RATE: 1, "replica.fetch.max.bytes": 500}
     with running(2, version, topics=LED_BY_2, config=config) as cluster:
         values = fill(cluster)
@@ -209,7 +212,9 @@ def test_a_deleted_topic_loses_its_future_log_too(version: str) -> None:
 
 
 def test_compaction_waits_for_the_end_of_a_move() -> None:
-    """``LogManager.abortAndPauseCleaning``: the log does not change below what was copied."""
+    """As in ``LogManager.abortAndPauseCleaning``, the log does not change below the
+    copied offset.
+    """
     config = {**TWO, RATE: 1, "replica.fetch.max.bytes": 500, "log.cleaner.backoff.ms": 100}
     compacted = {
         "cleanup.policy": "compact",
@@ -232,7 +237,7 @@ def test_compaction_waits_for_the_end_of_a_move() -> None:
 
 
 def test_a_move_on_real_files_leaves_one_directory(tmp_path: Path) -> None:
-    """The copy lies in ``TOPIC-PARTITION.HEX-future``, and gets the partition's name at the end."""
+    """The copy is in ``TOPIC-PARTITION.HEX-future``, which gets the partition's name at the end."""
     config = {"log.dirs": "first,second"}
     topics = {"t": {"assignment": {0: [1]}}}
     with Cluster(1, config=config, topics=topics, data_dir=tmp_path) as cluster:
@@ -256,7 +261,7 @@ def _holds(cluster: Cluster, path: str) -> tuple[LogDirView, ...]:
 
 
 def test_a_dead_broker_cannot_be_asked_about_its_directories() -> None:
-    """The handle says so."""
+    """The error says that the broker is not running."""
     with running(2, topics=LED_BY_2, config=TWO) as cluster:
         cluster.broker(2).kill()
         with pytest.raises(UsageError, match="broker-2 is not running"):
@@ -267,8 +272,9 @@ def test_a_dead_broker_cannot_be_asked_about_its_directories() -> None:
 
 @pytest.mark.parametrize("version", JUDGED_VERSIONS)
 def test_the_described_configuration_names_the_directories(version: str) -> None:
-    """As a static value of the broker, which its settings file gives; clients move replicas to
-    what they find there."""
+    """They are a static value of the broker, as from a settings file; clients choose destinations
+    from it.
+    """
     with running(1, version, config=TWO) as cluster:
         resource = admin.ConfigResource(admin.BROKER_RESOURCE, "1")
         request = admin.DescribeConfigsRequest(((resource, ("log.dirs", "zookeeper.connect")),))

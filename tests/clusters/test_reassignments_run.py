@@ -1,4 +1,4 @@
-"""Replicas move between brokers that really copy: whole clusters."""
+"""Reassignments in whole clusters, whose brokers copy the replicas."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def reassign_by_znode(cluster: Simulation, *target: int) -> None:
 
 
 def moved(cluster: Simulation, *replicas: int) -> bool:
-    """Whether the topic's znode names these replicas and nothing is adding or removing."""
+    """Return whether the topic's znode has these replicas and no pending reassignment."""
     znode = topic_znode(cluster)
     return znode["partitions"] == {"0": list(replicas)} and not (
         znode.get("adding_replicas") or znode.get("removing_replicas")
@@ -45,7 +45,9 @@ def moved(cluster: Simulation, *replicas: int) -> bool:
 
 @pytest.mark.parametrize("version", JUDGED_VERSIONS)
 def test_a_partition_moves_by_znode_from_one_broker_to_another(version: str) -> None:
-    """CP-138: epoch 3, the records are there, the old copy and the request znode are gone."""
+    """CP-138: the epoch is 3, the records are copied, and the old replica and the request znode are
+    deleted.
+    """
     with running(2, version, topics={"t": {"assignment": {0: [1]}}}) as cluster:
         cluster.produce("t", ["a", "b", "c"])
         reassign_by_znode(cluster, 2)
@@ -59,7 +61,9 @@ def test_a_partition_moves_by_znode_from_one_broker_to_another(version: str) -> 
 
 @pytest.mark.parametrize("version", CURRENT)
 def test_a_move_to_a_dead_broker_waits_for_it(version: str) -> None:
-    """CP-140, CP-141: epoch 1 and a request that stays; the target's start makes it epoch 4."""
+    """CP-140, CP-141: the request stays at epoch 1; after the start of the target the
+    epoch is 4.
+    """
     with running(2, version, topics={"t": {"assignment": {0: [1]}}}) as cluster:
         cluster.produce("t", "kept")
         cluster.broker(2).shutdown()
@@ -79,7 +83,7 @@ def test_a_move_to_a_dead_broker_waits_for_it(version: str) -> None:
 
 @pytest.mark.parametrize("version", CURRENT)
 def test_a_new_leader_keeps_the_high_watermark(version: str) -> None:
-    """CP-143: 123 records are visible before, and after the added replica has become leader."""
+    """CP-143: 123 records are visible before the added replica becomes leader, and after."""
     with running(4, version, topics={"t": {"assignment": {0: [1, 2, 3]}}}) as cluster:
         cluster.produce("t", [str(number) for number in range(123)])
         assert reassign(cluster, (TP, (4, 2, 3))) == [ErrorCode.NONE]
@@ -93,9 +97,9 @@ def test_a_new_leader_keeps_the_high_watermark(version: str) -> None:
 @pytest.mark.parametrize("version", CURRENT)
 @pytest.mark.parametrize("move", [(2,), None])
 def test_an_unknown_partition_cannot_move(version: str, move: tuple[int, ...] | None) -> None:
-    """CP-145: an unknown topic or partition number; a valid one beside them moves all the same.
+    """CP-145: an unknown topic or partition is refused; a valid one beside it moves nevertheless.
 
-    Cancelling finds nothing under way there, so the answer is another one
+    Cancelling has another error, as no reassignment is in progress there
     (docs/kafka/reassignment.md).
     """
     expected = (
@@ -111,7 +115,9 @@ def test_an_unknown_partition_cannot_move(version: str, move: tuple[int, ...] | 
 @pytest.mark.parametrize("version", CURRENT)
 @pytest.mark.parametrize("target", [(1, 3), (1, -1), (2, 2), (), (1, 9)])
 def test_an_impossible_target_is_refused(version: str, target: tuple[int, ...]) -> None:
-    """CP-146: a dead or unknown replica to add, a negative id, a duplicate, nobody."""
+    """CP-146: an added replica that is dead or unknown, a negative id, a duplicate, or an empty
+    list.
+    """
     with running(3, version, topics={"t": {"assignment": {0: [1]}}}) as cluster:
         cluster.broker(3).shutdown()
         cluster.run_for(1000)
@@ -124,7 +130,7 @@ def test_an_impossible_target_is_refused(version: str, target: tuple[int, ...]) 
 
 @pytest.mark.parametrize("version", CURRENT)
 def test_a_reassignment_may_keep_a_dead_replica(version: str) -> None:
-    """CP-146: only replicas to be added must live."""
+    """CP-146: only added replicas have to be live."""
     with running(3, version, topics={"t": {"assignment": {0: [1, 3]}}}) as cluster:
         cluster.broker(3).shutdown()
         cluster.run_until(lambda: stored(cluster)[2] == [1])
@@ -133,7 +139,7 @@ def test_a_reassignment_may_keep_a_dead_replica(version: str) -> None:
 
 @pytest.mark.parametrize("version", CURRENT)
 def test_reassigning_the_current_replicas_completes_at_once(version: str) -> None:
-    """CP-149: done at once, the leader epoch rises by one, the topic id stays."""
+    """CP-149: the leader epoch rises by one, and the topic id stays."""
     with running(2, version, topics={"t": {"assignment": {0: [2]}}}) as cluster:
         topic_id = topic_znode(cluster)["topic_id"]
         assert reassign(cluster, (TP, (2,))) == [ErrorCode.NONE]

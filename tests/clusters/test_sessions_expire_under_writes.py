@@ -1,4 +1,4 @@
-"""A ZooKeeper session that is over by the time something is written in it."""
+"""Writes to ZooKeeper in a session that has expired meanwhile."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ from fakekafka.tests.support.present import present
 
 @pytest.mark.parametrize("kafka_version", ["0.10", "1.1"])
 def test_an_isolated_leader_becomes_a_follower_when_its_network_heals(kafka_version: str) -> None:
-    """Its write met an expired session and changed nothing; the other took over, and
-    the old leader joins the ISR of the new one."""
+    """Its write fails in the expired session; another replica took over, and the old leader joins
+    the new one's ISR.
+    """
     with Simulation(3, seed=1, kafka_version=kafka_version, trace=False) as simulation:
         simulation.create_topic("orders", 1, 3)
         simulation.produce("orders", [b"before"])
@@ -32,7 +33,7 @@ def test_an_isolated_leader_becomes_a_follower_when_its_network_heals(kafka_vers
 def test_isr_changes_unpublished_in_an_expired_session_are_published_in_the_next(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """CP-189: the notification met an expired session; the changes are not forgotten."""
+    """CP-189: the notification fails in the expired session, but the changes are kept."""
     with Simulation(3, seed=1, kafka_version="1.1", trace=False) as simulation:
         simulation.create_topic("orders", 1, 3)
         leader = present(simulation.partition("orders", 0).leader)
@@ -55,7 +56,7 @@ def test_isr_changes_unpublished_in_an_expired_session_are_published_in_the_next
 
 
 def test_a_resignation_holds_if_the_session_expires_meanwhile() -> None:
-    """Its znode goes with the session, and the others elect."""
+    """The controller's znode is deleted with the session, and the other brokers elect."""
     with Simulation(3, seed=1, trace=False) as simulation:
         old = simulation.controller
         old_id, old_epoch = old.id, old.epoch

@@ -1,5 +1,6 @@
-"""Throttled replication (KIP-73) in whole clusters: a replica that is added takes its time, and
-nobody else suffers."""
+"""Throttled replication (KIP-73) in whole clusters: adding a replica takes longer, and other
+replicas are not slowed.
+"""
 
 from __future__ import annotations
 
@@ -28,12 +29,14 @@ MOVED = {
     "leader.replication.throttled.replicas": "0:1,0:2",
     "follower.replication.throttled.replicas": "0:3",
 }
-"""As ``kafka-reassign-partitions --throttle`` names them: who has the data, and who gets it."""
+"""Throttled replicas as ``kafka-reassign-partitions --throttle`` names them: sources and
+destinations.
+"""
 RECORDS, SIZE = 20, 1000
 
 
 def set_configs(simulation: Simulation, entity_type: str, entity: str, **values: str) -> None:
-    """As the tools of 0.10 and 1.1 do, which no broker checks."""
+    """Write configurations as the tools of 0.10 and 1.1 do, unchecked by brokers."""
     config = {name.replace("_", "."): value for name, value in values.items()}
 
     async def change(zk: Any) -> None:
@@ -56,7 +59,9 @@ def filled(simulation: Simulation) -> None:
 
 
 def seconds_to_move(simulation: Simulation) -> float:
-    """How long it takes until the added replica is in sync; the others always are."""
+    """Return the seconds until the added replica is in sync, checking that the others
+    always are.
+    """
     begin_ms = simulation.now_ms
     simulation.reassign_partitions({("t", 0): [1, 2, 3]})
 
@@ -77,9 +82,10 @@ def seconds_to_move(simulation: Simulation) -> float:
 def test_a_replica_is_added_at_the_rate_that_is_set(
     version: str, name: str, rate: str, least: int, most: int
 ) -> None:
-    """20 KB. A follower gets one second's worth at once, a leader that has answered followers
-    for a while sends ten seconds' worth, and again when these are over; each waits longer than it
-    has to, until its fetch or its back-off ends."""
+    """The replica has 20 KB. A follower fetches the quota of one second at once. A leader that has
+    answered followers for a while sends the quota of ten seconds, and again ten seconds later. Both
+    wait longer than necessary, until the end of the fetch or of the back-off.
+    """
     with running(3, version, topics=TOPIC, config={"replica.fetch.max.bytes": 1500}) as simulation:
         filled(simulation)
         simulation.run_for(15_000)
@@ -91,7 +97,7 @@ def test_a_replica_is_added_at_the_rate_that_is_set(
 
 @pytest.mark.parametrize("version", JUDGED_VERSIONS)
 def test_a_leader_sends_nothing_at_a_rate_of_zero(version: str) -> None:
-    """What is around the records of its answers is too much already."""
+    """The bytes around the records of an answer already exceed the quota."""
     with running(3, version, topics=TOPIC) as simulation:
         filled(simulation)
         throttled(simulation, **{LEADER_RATE: "0"})
@@ -114,7 +120,9 @@ def test_a_leader_sends_nothing_at_a_rate_of_zero(version: str) -> None:
 def test_nothing_is_throttled_unless_a_rate_and_a_replica_are_named(
     version: str, entity_type: str, entity: str, values: dict[str, str]
 ) -> None:
-    """Without a rate, without replicas, of others' and of other partitions'."""
+    """There is no throttle without a rate, without replicas, or with those of other brokers or
+    partitions.
+    """
     with running(3, version, topics=TOPIC, config={"replica.fetch.max.bytes": 1500}) as simulation:
         filled(simulation)
         throttled(simulation, **{LEADER_RATE: "1", FOLLOWER_RATE: "1"})
@@ -125,7 +133,7 @@ def test_nothing_is_throttled_unless_a_rate_and_a_replica_are_named(
 
 @pytest.mark.parametrize("version", JUDGED_VERSIONS)
 def test_a_throttle_can_be_removed_while_it_is_in_force(version: str) -> None:
-    """As ``--verify`` does; the follower goes on with its next fetch."""
+    """``--verify`` removes it, and the follower continues with its next fetch."""
     with running(3, version, topics=TOPIC, config={"replica.fetch.max.bytes": 1500}) as simulation:
         filled(simulation)
         throttled(simulation, **{LEADER_RATE: "100", FOLLOWER_RATE: "1"})
@@ -141,7 +149,9 @@ def test_a_throttle_can_be_removed_while_it_is_in_force(version: str) -> None:
 
 @pytest.mark.parametrize("version", JUDGED_VERSIONS)
 def test_members_of_the_isr_are_never_throttled(version: str) -> None:
-    """Writes go on with acks=all though the rate is exceeded all the time, and nobody leaves."""
+    """Writes with acks=all succeed although the rate is always exceeded, and no replica leaves the
+    ISR.
+    """
     with running(3, version, topics=TOPIC) as simulation:
         set_configs(simulation, TOPICS, "t", **dict.fromkeys(MOVED, "*"))
         for broker_id in (1, 2, 3):
@@ -159,7 +169,7 @@ def test_members_of_the_isr_are_never_throttled(version: str) -> None:
 
 @pytest.mark.parametrize("version", JUDGED_VERSIONS)
 def test_rates_of_all_brokers_count_since_3_9(version: str) -> None:
-    """KAFKA-10190: before, a broker heeds its own."""
+    """KAFKA-10190: before, a broker only uses a rate set for itself."""
     with running(3, version, topics=TOPIC, config={"replica.fetch.max.bytes": 1500}) as simulation:
         filled(simulation)
         set_configs(simulation, BROKERS, DEFAULT_ENTITY, **{FOLLOWER_RATE: "2000"})
@@ -168,7 +178,7 @@ def test_rates_of_all_brokers_count_since_3_9(version: str) -> None:
 
 
 def test_a_new_topics_throttles_wait_for_a_change_or_a_start() -> None:
-    """CP-202: a creation is not announced; a broker that starts reads every topic."""
+    """CP-202: the creation of a topic is not announced; a starting broker reads every topic."""
     topics = {"t": {"assignment": {0: [1, 2]}, "config": MOVED}}
     with running(3, topics=topics, config={"replica.fetch.max.bytes": 1500}) as simulation:
         filled(simulation)
@@ -185,7 +195,7 @@ def test_a_new_topics_throttles_wait_for_a_change_or_a_start() -> None:
 
 @pytest.mark.parametrize("runtime", ["live", "threaded"])
 def test_a_throttle_holds_in_real_time_until_it_is_deleted(runtime: str) -> None:
-    """With requests of a client, as Kafka's tools of today send them."""
+    """It is set by requests of a client, as by current tools of Kafka."""
     config = {"replica.fetch.max.bytes": 1500, "replica.fetch.backoff.ms": 20}
     with Cluster(brokers=3, topics=TOPIC, config=config, runtime=runtime) as cluster:
         for number in range(RECORDS):

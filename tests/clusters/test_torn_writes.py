@@ -1,4 +1,4 @@
-"""The power of brokers fails in the middle of writes."""
+"""Power failures of brokers in the middle of writes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ RECORDS = 20
 
 
 def ends_after_torn_writes(seed: int) -> list[int]:
-    """Where the log of the one broker ends after each of three failures."""
+    """Return the log end offset of the only broker after each of three power failures."""
     ends = []
     with Simulation(1, topics={"t": {}}, seed=seed) as simulation:
         for _ in range(3):
@@ -29,7 +29,9 @@ def ends_after_torn_writes(seed: int) -> list[int]:
 
 
 def test_a_seed_tears_the_same_bytes() -> None:
-    """Another seed tears others, and what a start has found is on the disk."""
+    """Another seed tears other bytes, and the records found at a start are on the disk from then
+    on.
+    """
     ends = ends_after_torn_writes(3)
     assert ends_after_torn_writes(3) == ends
     assert ends_after_torn_writes(4) != ends
@@ -41,7 +43,7 @@ def test_a_seed_tears_the_same_bytes() -> None:
 
 
 def test_files_are_torn(tmp_path: Path) -> None:
-    """A broker on real files starts with a beginning of what it had."""
+    """A broker on real files starts with a prefix of its records."""
     values = [b"%d" % number for number in range(RECORDS)]
     with Cluster(1, topics={"t": {}}, data_dir=tmp_path) as cluster:
         for value in values:
@@ -58,7 +60,7 @@ def test_files_are_torn(tmp_path: Path) -> None:
 
 
 def test_a_torn_write_does_not_change_other_random_draws() -> None:
-    """It has a generator of its own."""
+    """Torn writes have a random generator of their own."""
     with Simulation(1, seed=1) as one, Simulation(1, seed=1) as other:
         one.broker(1).power_off(torn=True)
         other.broker(1).power_off()
@@ -70,14 +72,14 @@ def test_a_torn_write_does_not_change_other_random_draws() -> None:
     [(True, "broker-1 loses power in the middle of a write"), (False, "broker-1 loses power")],
 )
 def test_the_trace_records_a_torn_write(torn: bool, text: str) -> None:
-    """As what happened to the broker."""
+    """The text of the broker's crash says whether writes were torn."""
     with Simulation(1) as simulation:
         simulation.broker(1).power_off(torn=torn)
         assert [event.why for event in simulation.trace().filter("kind == crash")] == [text]
 
 
 def test_a_step_without_the_word_torn_tears_no_write() -> None:
-    """Its line says no more than it did; a torn one has a word more."""
+    """Steps of earlier finds are parsed unchanged; a torn power failure has one more word."""
     assert parse_step("power_off 2") == PowerOff(2, is_torn=False)
     assert str(PowerOff(2)) == "power_off 2"
     assert parse_step(str(PowerOff(2, is_torn=True))) == PowerOff(2, is_torn=True)

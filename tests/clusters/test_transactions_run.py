@@ -1,4 +1,4 @@
-"""Transactions in whole clusters: messages, dying coordinators, and what is refused."""
+"""Transactions in whole clusters: messages, failing coordinators, and refusals."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ VERSIONS = ("1.1", "2.8", "3.9")
 
 
 def cluster_of(version: str) -> Simulation:
-    """Three brokers; another one leads the partition than coordinates."""
+    """Return three brokers; the leader of the partition is not the coordinator."""
     simulation = Simulation(
         3, kafka_version=version, config=CONFIG, topics={"other": 1}, trace=False
     )
@@ -53,7 +53,7 @@ def cluster_of(version: str) -> Simulation:
 
 
 def until(simulation: Simulation, condition: Callable[[], object]) -> None:
-    """Let time pass until a condition holds that asks brokers."""
+    """Run the simulation until a condition holds that sends requests to brokers."""
     for _ in range(1000):
         if condition():
             return
@@ -77,7 +77,7 @@ def run(
 
 
 def open_transaction(simulation: Simulation, name: str = ID) -> SimulatedTransactionalProducer:
-    """A producer that has written a record and not ended its transaction."""
+    """Return a producer that has written a record in an open transaction."""
     producer = simulation.transactional_producer(name)
     run(simulation, producer, write_in_transaction(producer, ORDERS, b"a"))
     return producer
@@ -97,7 +97,7 @@ def describe(simulation: Simulation) -> Any:
 
 
 def committed(simulation: Simulation) -> list[bytes | None]:
-    """What is read of committed records within ten seconds."""
+    """Return the committed records read within ten seconds."""
     values: list[bytes | None] = []
     reader = simulation.consumer([ORDERS], isolation_level=READ_COMMITTED)
     reader.on_batch = lambda _, batch, __: values.extend(r.value for r in batch.records())
@@ -120,7 +120,9 @@ VERIFICATION = "leader -> coordinator: AddPartitionsToTxnRequest\n"
     ("version", "verification"), [("1.1", ""), ("2.8", ""), ("3.9", VERIFICATION)]
 )
 def test_one_transaction_sends_these_requests_and_markers(version: str, verification: str) -> None:
-    """From the first request to the marker; since 3.6 the leader asks before it begins one."""
+    """This covers the first request to the marker; since 3.6 the leader verifies the transaction
+    first.
+    """
     with cluster_of(version) as simulation:
         roles = {
             f"broker-{coordinator(simulation)}": "coordinator",
@@ -146,7 +148,7 @@ def test_one_transaction_sends_these_requests_and_markers(version: str, verifica
 def test_a_coordinator_dies_between_the_decision_and_the_markers(
     simulation: Simulation, is_commit: bool
 ) -> None:
-    """DP-134: its successor reads the decision in the log, and ends what was begun."""
+    """DP-134: its successor finds the decision in the log, and completes the transaction."""
     producer = open_transaction(simulation)
     first = coordinator(simulation)
     held = simulation.network.hold(lambda d: isinstance(d.message, WriteTxnMarkersRequest))
@@ -165,8 +167,9 @@ def test_a_coordinator_dies_between_the_decision_and_the_markers(
 def test_a_coordinator_that_starts_alone_sends_markers_when_the_leaders_return(
     version: str,
 ) -> None:
-    """All brokers are killed between the decision and the markers; the one that comes first is
-    controller and coordinator, and of partitions without a living replica it hears last."""
+    """All brokers are killed between the decision and the markers. The first to return is
+    controller and coordinator, and learns last of partitions without a live replica.
+    """
     with cluster_of(version) as simulation:
         first = coordinator(simulation)
         others = [broker for broker in simulation.broker_ids if broker != first]
@@ -195,7 +198,9 @@ def test_a_coordinator_that_starts_alone_sends_markers_when_the_leaders_return(
 def test_a_batch_after_the_end_of_its_transaction_opens_another_unless_verified(
     version: str, hangs: bool
 ) -> None:
-    """KIP-890: it began a transaction that nobody ended, and readers stood still behind it."""
+    """KIP-890: the late batch opened a transaction that was never ended, at which readers got
+    stuck.
+    """
     with cluster_of(version) as simulation:
         producer = open_transaction(simulation)
         run(simulation, producer, producer.abort())
@@ -217,7 +222,7 @@ def test_a_batch_after_the_end_of_its_transaction_opens_another_unless_verified(
 
 
 def test_verification_can_be_switched_off() -> None:
-    """``transaction.partition.verification.enable``: nothing is asked, and nothing is refused."""
+    """Without ``transaction.partition.verification.enable`` nothing is verified or refused."""
     with Simulation(
         1,
         config={**CONFIG, "transaction.partition.verification.enable": "false"},
@@ -241,7 +246,9 @@ def test_verification_can_be_switched_off() -> None:
 
 
 def test_offsets_count_when_the_transaction_commits(simulation: Simulation) -> None:
-    """KIP-98: until then they are pending; who asks for stable ones is told so (KIP-447)."""
+    """KIP-98: until then offsets are pending, which is an error for clients that require stable
+    ones (KIP-447).
+    """
     told = E.UNSTABLE_OFFSET_COMMIT if simulation.behaviour.stable_offset_fetch else -1
     producer = open_transaction(simulation)
 
@@ -266,7 +273,7 @@ def test_offsets_count_when_the_transaction_commits(simulation: Simulation) -> N
 
 
 def test_pending_offsets_survive_their_coordinator(simulation: Simulation) -> None:
-    """The next coordinator of the group reads them, and the marker still makes them count."""
+    """The group's next coordinator loads them, and the marker commits them."""
     producer = open_transaction(simulation)
     run(simulation, producer, producer.send_offsets("group", {ORDERS: 7}))
     first = int(simulation.partition("__consumer_offsets", 0).leader or 0)
@@ -284,7 +291,7 @@ def test_pending_offsets_survive_their_coordinator(simulation: Simulation) -> No
 
 
 def test_offsets_outside_of_the_transaction_are_refused_since_verification() -> None:
-    """KIP-890: the partition that keeps the group was not added."""
+    """KIP-890: the partition of the group was not added to the transaction."""
     with cluster_of("3.9") as simulation:
         producer = open_transaction(simulation)
         run(simulation, producer, producer.send_offsets("group", {ORDERS: 7}))
@@ -306,7 +313,7 @@ def test_offsets_outside_of_the_transaction_are_refused_since_verification() -> 
 
 
 def test_a_group_exists_although_its_offsets_were_refused() -> None:
-    """KIP-890: GroupCoordinator.handleTxnCommitOffsets adds the group before it verifies."""
+    """KIP-890: GroupCoordinator.handleTxnCommitOffsets adds the group before the verification."""
     with cluster_of("3.9") as simulation:
         producer = open_transaction(simulation)
         run(simulation, producer, producer.send_offsets("group", {ORDERS: 7}))
@@ -323,7 +330,7 @@ def test_a_group_exists_although_its_offsets_were_refused() -> None:
 def test_one_unknown_partition_keeps_all_partitions_out_of_the_transaction(
     simulation: Simulation,
 ) -> None:
-    """The others are OPERATION_NOT_ATTEMPTED."""
+    """The other partitions get OPERATION_NOT_ATTEMPTED."""
     open_transaction(simulation)
     found = describe(simulation)
     names = (ORDERS, TopicPartition("no", 0))
@@ -336,7 +343,9 @@ def test_one_unknown_partition_keeps_all_partitions_out_of_the_transaction(
 
 
 def test_markers_of_old_epochs_or_at_the_wrong_broker_are_refused(simulation: Simulation) -> None:
-    """An older epoch of producer or coordinator, a partition led elsewhere or nowhere."""
+    """The epoch of the producer or coordinator is old, or the broker does not lead the
+    partition.
+    """
     producer = open_transaction(simulation)
     run(simulation, producer, producer.commit())
     until(simulation, lambda: describe(simulation).state == "CompleteCommit")
@@ -361,7 +370,7 @@ def test_markers_of_old_epochs_or_at_the_wrong_broker_are_refused(simulation: Si
 
 
 def test_a_partition_named_twice_gets_one_marker(simulation: Simulation) -> None:
-    """Kafka gathers them in a map (``KafkaApis.handleWriteTxnMarkersRequest``)."""
+    """Kafka collects partitions in a map (``KafkaApis.handleWriteTxnMarkersRequest``)."""
     producer = open_transaction(simulation)
     run(simulation, producer, producer.commit())
     until(simulation, lambda: describe(simulation).state == "CompleteCommit")
@@ -376,7 +385,7 @@ def test_a_partition_named_twice_gets_one_marker(simulation: Simulation) -> None
 
 
 def test_descriptions_of_producers_and_transactions(simulation: Simulation) -> None:
-    """KIP-664: what an administrator sees of an open transaction."""
+    """KIP-664: an administrator sees an open transaction."""
     open_transaction(simulation)
     found = describe(simulation)
     assert (found.state, found.partitions, found.timeout_ms) == ("Ongoing", (ORDERS,), 60_000)
@@ -405,7 +414,7 @@ def test_descriptions_of_producers_and_transactions(simulation: Simulation) -> N
     ("version", "error"), [("1.1", E.NONE), ("2.8", E.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)]
 )
 def test_a_transactional_batch_in_a_request_without_id(version: str, error: ErrorCode) -> None:
-    """Refused since 2.2, whoever may write."""
+    """It is refused since 2.2, whatever the rights of the client."""
     batch = build_batch(
         [Record(0, 0, None, b"x", ())],
         producer_id=5,

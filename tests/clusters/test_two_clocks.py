@@ -1,4 +1,4 @@
-"""Dates ask the wall clock, whatever the clock of the runtime says (docs/ARCHITECTURE.md)."""
+"""Dates come from the wall clock, whatever the runtime's own clock says (docs/ARCHITECTURE.md)."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ CONFIG = {
 
 @pytest.fixture
 def simulation(monkeypatch: pytest.MonkeyPatch) -> Iterator[Simulation]:
-    """A cluster that has missed an hour."""
+    """A cluster whose own clock is an hour behind the wall clock."""
     monkeypatch.setattr(VirtualRuntime, "wall_ms", lambda self: self.now_ms() + HOUR_MS)
     with Simulation(2, seed=3, config=CONFIG, trace=False) as made:
         yield made
@@ -34,7 +34,9 @@ def simulation(monkeypatch: pytest.MonkeyPatch) -> Iterator[Simulation]:
 
 
 def is_dated(simulation: Simulation, time_ms: int) -> bool:
-    """Whether it is a time of the wall clock, and not of the one that is an hour behind."""
+    """Return whether a time comes from the wall clock, not from the clock that is an hour
+    behind.
+    """
     return -60_000 < time_ms - simulation.runtime.wall_ms() <= 0
 
 
@@ -48,7 +50,7 @@ def test_registrations_and_znodes_are_dated(simulation: Simulation) -> None:
 
 
 def test_records_of_clients_and_coordinators_are_dated(simulation: Simulation) -> None:
-    """Those of a modelled producer, of commits and of transactions."""
+    """This holds for records of a modelled producer, of commits and of transactions."""
     simulation.create_topic("orders", replication_factor=2)
     simulation.producer().produce(("orders", 0), b"v")
     producer = simulation.transactional_producer("shop")
@@ -72,7 +74,7 @@ def test_tokens_are_dated(simulation: Simulation) -> None:
 
 @pytest.mark.parametrize("stamp", ["CreateTime", "LogAppendTime"])
 def test_retention_counts_from_the_dates_of_records(simulation: Simulation, stamp: str) -> None:
-    """Leader and follower let a record go when it is a minute old, and not before."""
+    """Leader and follower delete a record when it is a minute old, and not before."""
     config = {"message.timestamp.type": stamp, "retention.ms": 60_000}
     simulation.create_topic("orders", replication_factor=2, config=config)
     simulation.produce("orders", b"v")
@@ -104,7 +106,7 @@ def test_every_replica_dates_its_segments_and_markers_are_dated(simulation: Simu
 
 
 def test_commits_of_a_group_without_members_expire(simulation: Simulation) -> None:
-    """They stay for as long as ``offsets.retention.minutes`` says, counted from a date."""
+    """They are kept for ``offsets.retention.minutes``, counted from a date."""
     simulation.create_topic("orders")
     simulation.produce("orders", b"v")
     reader = simulation.group_consumer("readers", ["orders"], auto_commit_interval_ms=500)
@@ -117,7 +119,7 @@ def test_commits_of_a_group_without_members_expire(simulation: Simulation) -> No
 
 
 def test_an_ensemble_dates_znodes(simulation: Simulation) -> None:
-    """Its leader does, and the followers take the date over."""
+    """The leader sets the date, and followers adopt it."""
     with Simulation(1, zookeepers=3, trace=False) as ensemble:
         stat = ensemble.zookeeper.stat("/brokers/ids/1")
         assert stat is not None

@@ -1,4 +1,4 @@
-"""A cluster of one broker, and the modules beside."""
+"""Fixture of a cluster with one broker."""
 
 from __future__ import annotations
 

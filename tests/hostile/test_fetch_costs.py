@@ -1,4 +1,4 @@
-"""Whoever asks for much keeps the loop busy for a short time only."""
+"""Large fetches do not block the event loop for long."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def old_fetch(topic: str) -> bytes:
 def test_a_long_down_conversion_does_not_delay_other_requests(
     cluster: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """55 MB of small records took 10 s in one piece; what is answered does not change."""
+    """55 MB of small records took 10 s in one piece; the answer is the same in parts."""
     cluster.create_topic("old")
     for number in range(4):
         records = [Record(0, NOW_MS, b"k", b"%d" % number)]
@@ -60,7 +60,7 @@ def test_a_long_down_conversion_does_not_delay_other_requests(
 def test_no_record_is_decoded_for_old_consumers_or_for_its_time(
     monkeypatch: pytest.MonkeyPatch, codec: int
 ) -> None:
-    """138,000 of them took 0.6 s to convert, and as long to find the one of a time."""
+    """Decoding 138,000 records took 0.6 s, both for a conversion and to find one by its time."""
     given = [Record(at, NOW_MS + at, b"k" if at % 2 else None, b"v") for at in range(300)]
     log = Tools.log()
     append_as_leader(log, build_batch(given, compression=codec), 0, NOW_MS)

@@ -1,4 +1,4 @@
-"""A short run of what ``hostile.py`` does for longer."""
+"""A short run of ``hostile.py``."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ SEED = 1
 
 @pytest.mark.slow
 def test_a_good_client_is_served_while_others_send_nonsense() -> None:
-    """It never waits long, the memory stays, and nothing of ours fails."""
+    """The client never waits long, memory does not grow, and the emulation raises no error."""
     outcome = run(600, SEED, 50)
     assert outcome.complaints == (), str(outcome)
     assert outcome.requests > 0

@@ -1,4 +1,4 @@
-"""Records that stand for far more than they are cost their receiver little."""
+"""Small requests that expand to many or large records cost the broker little."""
 
 from __future__ import annotations
 
@@ -28,8 +28,9 @@ CONFIGURATIONS: dict[str, dict[str, Any]] = {
 def test_no_produced_record_is_decoded(
     monkeypatch: pytest.MonkeyPatch, name: str, codec: int
 ) -> None:
-    """140,000 small records, looked at for their keys or rewritten because their offsets are
-    wrong, took 1.3 s of the loop."""
+    """140,000 small records, decoded to check their keys or to correct their offsets, blocked the
+    event loop for 1.3 s.
+    """
     body = bytearray()
     for index in range(300):
         write_record(body, Record(0, 0, b"k", b"%d" % index, (("h", b"v"),)), 7, 0)
@@ -59,8 +60,9 @@ def test_no_produced_record_is_decoded(
 def test_produced_records_are_decompressed_once(
     monkeypatch: pytest.MonkeyPatch, name: str, offset: int
 ) -> None:
-    """32 MiB in 32 kB were decompressed to be looked through, to see the keys, and to be rebuilt:
-    0.1 s and as much memory each time."""
+    """32 MiB in 32 kB were decompressed to be validated, to check the keys, and to be rebuilt: each
+    took 0.1 s and as much memory.
+    """
     record = bytearray()
     write_record(record, Record(0, 0, b"k", b"v"), offset, NOW_MS)
     produced = batch(codecs.compress(codecs.GZIP, record), 1, codecs.GZIP)
@@ -81,8 +83,9 @@ def test_produced_records_are_decompressed_once(
 
 @pytest.mark.parametrize("codec", [codecs.NONE, codecs.GZIP])
 def test_a_rebuilt_batch_counts_its_times_from_its_first_record(codec: int) -> None:
-    """As Kafka's builder does, whatever the base was that the producer counted from
-    (``MemoryRecordsBuilder.appendWithOffset``)."""
+    """As with Kafka's builder, this holds whatever base timestamp the producer used
+    (``MemoryRecordsBuilder.appendWithOffset``).
+    """
     body = bytearray()
     for delta in (NOW_MS + 9, NOW_MS, NOW_MS + 100):
         write_record(body, Record(0, 0, b"k", b"v"), 3, delta)
@@ -97,7 +100,9 @@ def test_a_rebuilt_batch_counts_its_times_from_its_first_record(codec: int) -> N
 
 
 def test_headers_count_like_records(monkeypatch: pytest.MonkeyPatch) -> None:
-    """32 MiB of records with 110 empty headers each, 33 kB in gzip, kept the loop for 42 s."""
+    """32 MiB of records with 110 empty headers each, 33 kB in gzip, blocked the event loop for 42
+    s.
+    """
     monkeypatch.setattr("fakekafka.replication.log.settings._MESSAGE_BYTES_USUAL", 700)
     config: dict[str, Any] = {"max_message_bytes": 700}
     for count, headers in ((1, 100), (10, 10), (100, 1)):
@@ -113,7 +118,7 @@ def test_headers_count_like_records(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_header_that_says_less_than_its_size_is_malformed() -> None:
-    """A count below zero is not a way around the limit."""
+    """A negative count does not bypass the limit."""
     record = b"\x0e\0\0\0\1\1\1\0"
     with pytest.raises(KafkaError) as caught:
         append_as_leader(Tools.log(), batch(record, 1), 0, NOW_MS)

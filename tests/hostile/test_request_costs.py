@@ -1,4 +1,4 @@
-"""No request costs more than in proportion to its size, whichever of its arrays is long."""
+"""The cost of each request is proportional to its size, whichever of its arrays is long."""
 
 from __future__ import annotations
 
@@ -20,14 +20,18 @@ from fakekafka.tests.support.timed_answers import answer, cost_unanswered
 from fakekafka.wire.kafka.registry import CODEC_RANGES
 
 UNANSWERED = {"AlterConfigs: same name", "JoinGroup: same name"}
-"""Kafka fails while it answers these (docs/kafka/clients.md)."""
+"""Requests at which Kafka fails without an answer (docs/kafka/clients.md)."""
 SHAPES = {shape.name: shape for shape in shapes()}
 CHEAP_S = 0.25
-"""For 4,000 elements: what is quadratic takes longer, and nothing else needs a second look."""
+"""Seconds for 4,000 elements below which the cost is accepted without a second measurement; a
+quadratic cost takes longer.
+"""
 
 
 def assert_is_cheap(cluster: Cluster, shape: Shape) -> None:
-    """Looks a second time before it complains: the machine may be busy."""
+    """Check that the cost is proportional, measuring again before failing, as the machine may be
+    busy.
+    """
 
     def cost_s(size: int) -> float:
         if shape.name in UNANSWERED:
@@ -44,7 +48,7 @@ def assert_is_cheap(cluster: Cluster, shape: Shape) -> None:
 
 @pytest.fixture(scope="module")
 def sender(cluster: Cluster) -> Sender:
-    """A member that leads its group, and a producer with a transactional id."""
+    """Prepare a member that leads its group, and a producer with a transactional id."""
 
     def ask(shape: Shape, error_at: int) -> bytes:
         body = b""
@@ -82,7 +86,7 @@ def test_eight_times_the_request_costs_about_eight_times_as_much(
 def test_the_cost_is_linear_for_a_producer_with_a_transaction(
     cluster: Cluster, sender: Sender, kind: str
 ) -> None:
-    """What is refused to others comes to the coordinator's work."""
+    """Such requests are not refused early, but reach the coordinator."""
     for shape in of_transactions(sender, kind):
         assert_is_cheap(cluster, shape)
 
@@ -91,7 +95,7 @@ def test_the_cost_is_linear_for_a_producer_with_a_transaction(
 def test_the_cost_is_linear_for_a_member_of_a_group(
     cluster: Cluster, sender: Sender, kind: str
 ) -> None:
-    """The leader's SyncGroup brings thousands of assignments."""
+    """The leader's SyncGroup has thousands of assignments."""
     for shape in of_members(sender, kind):
         body, _ = answer(cluster, shape.frame(1))
         assert body[4:6] == b"\0\0"
@@ -99,5 +103,5 @@ def test_the_cost_is_linear_for_a_member_of_a_group(
 
 
 def test_every_api_has_a_shape() -> None:
-    """Also those that come later."""
+    """New APIs need a shape, too."""
     assert {shape.key for shape in SHAPES.values()} == set(CODEC_RANGES)

@@ -1,4 +1,4 @@
-"""What the house rules look at: the files of the project, whether or not they are committed."""
+"""Fixtures of the house rules: the project's files, committed or not."""
 
 from __future__ import annotations
 
@@ -12,7 +12,9 @@ SKIPPED_FOLDERS = {".git", ".venv", "build", "dist", "out", "node_modules", "__p
 
 
 def list_project_files(root: Path) -> list[Path]:
-    """Every file that git tracks or would track; without git, all outside generated folders."""
+    """Return every file that git tracks or would track; without git, all files outside generated
+    folders.
+    """
     if (root / ".git").exists():
         listed = subprocess.run(
             ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
@@ -39,7 +41,9 @@ def root() -> Path:
 
 @pytest.fixture(scope="session")
 def texts() -> dict[str, str]:
-    """Path relative to the root, with ``/``, to content, for every text file of the project."""
+    """The content of every text file of the project, by its path relative to the root,
+    with ``/``.
+    """
     found: dict[str, str] = {}
     for path in list_project_files(ROOT):
         try:

@@ -1,4 +1,4 @@
-"""docs/reference/api.md: whatever is public is on it, has a docstring, and has types."""
+"""docs/reference/api.md lists everything public, and each member has a docstring and types."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ USERS_OWN = {
     "Simulation.wait_for_note": "values of the user's own",
     "Note.values": "values of the user's own",
 }
-"""Where a value passes that the user chooses, which may be anything."""
+"""Members that pass a value of the user's choice, which may be anything."""
 OF_ANY_KIND = {
     "BrokerHandle.metrics": "a number, or of a timer several: a union would be in the way",
     "ControllerHandle.metrics": "a number, or of a timer several",
@@ -48,7 +48,7 @@ OF_ANY_KIND = {
     "Trace.header": "a value of its own kind for each key",
     "Replay.header": "a value of its own kind for each key",
 }
-"""Where recorded or measured values of many kinds are given."""
+"""Members that return recorded or measured values of many kinds."""
 ANYTHING = USERS_OWN | OF_ANY_KIND
 NAMED_ELSEWHERE = {
     "Endpoint": "who sends or takes a message: its name and machine are told where it stands",
@@ -59,7 +59,7 @@ NAMED_ELSEWHERE = {
     "RecordBatch": "a stored batch, given to `on_batch`",
     "TopicPartition": "named on the page",
 }
-"""Classes that a public member gives and that have no table, each with the reason."""
+"""Classes that a public member returns and that have no table, each with the reason."""
 
 
 def members() -> Iterator[Member]:
@@ -68,7 +68,7 @@ def members() -> Iterator[Member]:
 
 
 def lacking(found: dict[str, Table]) -> dict[str, str]:
-    """Member to what it lacks, a docstring or a type."""
+    """Return what each incomplete member lacks: a docstring or a type."""
     lacks = {}
     for table in found.values():
         for member in table.members:
@@ -81,7 +81,7 @@ def lacking(found: dict[str, Table]) -> dict[str, str]:
 
 
 def of_any_type(found: dict[str, Table]) -> set[str]:
-    """Members in whose types ``Any`` stands; what a coroutine yields is nobody's business."""
+    """Return the members whose types contain ``Any``, except as what a coroutine yields."""
     return {
         f"{member.owner}.{member.name}"
         for table in found.values()
@@ -92,7 +92,7 @@ def of_any_type(found: dict[str, Table]) -> set[str]:
 
 
 def test_the_tables_match_the_source() -> None:
-    """`make docs` renews them."""
+    """The tables equal those that `make docs` generates."""
     assert renewed(PAGE) == PAGE
 
 
@@ -101,19 +101,21 @@ def test_every_public_member_has_a_docstring_and_types() -> None:
 
 
 def test_a_type_is_any_only_where_anything_may_pass() -> None:
-    """Each exception has its reason; one that is no longer needed goes."""
+    """Only listed members have ``Any`` in their types, and each listed member still needs it."""
     assert sorted(of_any_type(TABLES)) == sorted(ANYTHING)
 
 
 def test_every_exported_class_with_members_has_a_table() -> None:
-    """Errors without members of their own are told in the table of the package."""
+    """Every exported class has a table, except errors without members of their own, which are in
+    the table of the package.
+    """
     exported = {name for name in fakekafka.__all__ if inspect.isclass(getattr(fakekafka, name))}
     errors = {name for name in exported if issubclass(getattr(fakekafka, name), Exception)}
     assert exported - {table.name for table in TABLES.values()} == errors - {"KafkaError"}
 
 
 def test_every_class_that_a_member_returns_has_a_table() -> None:
-    """Whoever gets an object from a public call finds it on the page."""
+    """Every class of the package that a public call returns is on the page."""
     known = {table.name for table in TABLES.values()}
     unknown = set()
     for member in members():
@@ -129,7 +131,7 @@ def test_every_class_that_a_member_returns_has_a_table() -> None:
 
 
 def test_names_in_the_tables_of_the_generator_exist() -> None:
-    """A name that is gone leaves the tables of the generator, too."""
+    """A removed member is removed from the generator's tables, too."""
     names = {f"{table.name}.{member.name}" for table in TABLES.values() for member in table.members}
     assert sorted(MORE.keys() - names) == []
     for table in TABLES.values():
@@ -144,7 +146,7 @@ def test_names_in_the_tables_of_the_generator_exist() -> None:
 
 @pytest.mark.parametrize("kind", [Cluster, Simulation])
 def test_an_argument_is_of_any_type_only_where_anything_may_pass(kind: type) -> None:
-    """Values of configurations, and what topics are made with."""
+    """Only ``config``, ``topics`` and ``security`` may contain ``Any``."""
     given = {
         name
         for name, parameter in inspect.signature(kind).parameters.items()
@@ -155,7 +157,7 @@ def test_an_argument_is_of_any_type_only_where_anything_may_pass(kind: type) -> 
 
 @pytest.mark.parametrize("kind", [Cluster, Simulation])
 def test_every_argument_is_listed(kind: Callable[..., object]) -> None:
-    """Arguments of the two constructors, in either direction for their own tables."""
+    """The tables list every argument of the two constructors and no other."""
     section = PAGE.partition("\n## Arguments\n")[2].partition("\n## ")[0]
     cells = re.findall(r"^\| (`[^|]*) \|", section, re.MULTILINE)
     listed = {name for cell in cells for name in re.findall(r"`(\w+)`", cell)}
@@ -180,7 +182,7 @@ old
 
 
 def test_a_table_is_made_from_a_class() -> None:
-    """Calls have parameters and defaults, what they give is linked, and so is what they name."""
+    """Calls are shown with parameters and defaults; types they return or mention are links."""
     shown = renewed(EXAMPLE.partition("## Another")[0])
     assert shown.splitlines()[4:-1] == [
         "<!-- members: fakekafka.tests.support.documented.Documented -->",

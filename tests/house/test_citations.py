@@ -1,4 +1,4 @@
-"""House rules of citations: whoever reads one in the repository can follow it.
+"""House rules of citations: a reader of the repository can follow each one.
 
 Code, tests and documents cite a numbered behaviour (``CP-12``), a page of the documents with a
 heading (``docs/kafka/isr.md#shrinking``), a KIP or KAFKA number, or a class and method of Kafka.
@@ -17,7 +17,7 @@ SUFFIXES = (".py", ".md", ".toml", ".txt", ".yml", ".cfg")
 EXEMPT = tuple(
     f"tests/house/{name}.py" for name in ("test_citations", "test_generated_docs", "test_tidy_docs")
 )
-"""They hold bad citations as examples."""
+"""Files that contain bad citations as examples."""
 
 _PAGE = re.compile(r"\b(docs/[\w./-]+?\.md)(?:#([\w-]+))?")
 _UNKNOWN = re.compile(
@@ -30,7 +30,7 @@ _UNKNOWN = re.compile(
 
 
 def page_findings(path: str, text: str, files: dict[str, str]) -> list[str]:
-    """A page that is named by its path is there, and has the heading."""
+    """Return citations of pages that do not exist or lack the cited heading."""
     if path.endswith(".md"):
         return []  # links of documents are checked as links
     found = []
@@ -44,7 +44,7 @@ def page_findings(path: str, text: str, files: dict[str, str]) -> list[str]:
 
 
 def number_findings(path: str, text: str, behaviours: Collection[str]) -> list[str]:
-    """A behaviour that is cited is in behaviours.toml."""
+    """Return citations of behaviours that are not in behaviours.toml."""
     return [
         f"{path}:{number}: there is no {prefix}-{behaviour}"
         for number, line in enumerate(text.splitlines(), 1)
@@ -54,7 +54,7 @@ def number_findings(path: str, text: str, behaviours: Collection[str]) -> list[s
 
 
 def form_findings(path: str, text: str) -> list[str]:
-    """No citation of a document that is not here."""
+    """Return citations of documents outside of the repository."""
     return [
         f"{path}:{number}: {match.group(0)}: cite a page, a KIP, or a method of Kafka"
         for number, line in enumerate(text.splitlines(), 1)
@@ -69,20 +69,20 @@ def _cited(texts: dict[str, str]) -> dict[str, str]:
 
 
 def test_cited_pages_exist(texts: dict[str, str]) -> None:
-    """A comment that names a page and a heading leads there."""
+    """Every cited page exists and has the cited heading."""
     found = [line for item in _cited(texts).items() for line in page_findings(*item, texts)]
     assert found == [], "\n" + "\n".join(found)
 
 
 def test_cited_behaviours_exist(texts: dict[str, str]) -> None:
-    """A number that is cited anywhere has its sentence."""
+    """Every cited number is in behaviours.toml."""
     behaviours, _ = citations.read_behaviours(texts[citations.BEHAVIOURS])
     found = [line for item in _cited(texts).items() for line in number_findings(*item, behaviours)]
     assert found == [], "\n" + "\n".join(found)
 
 
 def test_no_citation_leads_out_of_the_repository(texts: dict[str, str]) -> None:
-    """Sections of documents that are not here help nobody."""
+    """No citation names a section of a document that readers do not have."""
     found = [line for item in _cited(texts).items() for line in form_findings(*item)]
     assert found == [], "\n" + "\n".join(found)
 
@@ -111,13 +111,13 @@ def test_pages_on_kafka_name_their_sources(texts: dict[str, str]) -> None:
     ],
 )
 def test_dead_citations_of_pages_are_found(line: str, count: int) -> None:
-    """Page and heading are looked up."""
+    """Both the page and the heading are checked."""
     assert len(page_findings("a.py", line, {"docs/kafka/isr.md": "# A\n## Shrinking\n"})) == count
 
 
 @pytest.mark.parametrize(("line", "count"), [("CP-1", 0), ("CP-1..3", 2), ("DP-9", 1)])
 def test_unknown_behaviours_are_found(line: str, count: int) -> None:
-    """A range is looked up number by number."""
+    """Every number of a range is checked."""
     assert len(number_findings("a.py", line, {"CP-1"})) == count
 
 
@@ -141,5 +141,5 @@ def test_unknown_behaviours_are_found(line: str, count: int) -> None:
     ],
 )
 def test_citations_of_unknown_form_are_found(line: str, count: int) -> None:
-    """What leads out of the repository is refused."""
+    """A citation of a document outside of the repository is found."""
     assert len(form_findings("a.py", line)) == count

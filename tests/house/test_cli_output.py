@@ -1,4 +1,4 @@
-"""Output that nobody reads, that does not fit, or that would go over the input; and early ends."""
+"""Output to a closed pipe or a full disk, recordings over the input, and ends by a signal."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ WAIT_S = 60
 
 @pytest.fixture
 def trace(tmp_path: Path) -> Path:
-    """A trace that is larger than a pipe."""
+    """A trace whose listing is larger than a pipe's buffer."""
     with Simulation(3, topics={"orders": 3}) as simulation:
         simulation.run_for(5_000)
         simulation.save(tmp_path / "run.fktrace")
@@ -45,7 +45,7 @@ def status_of(*arguments: object) -> object:
 
 @pytest.mark.parametrize("arguments", ["trace show {trace}", "run {scenario}", "--help"])
 def test_a_closed_pipe_ends_a_command_quietly(arguments: str, trace: Path, scenario: Path) -> None:
-    """The status is that of a program ended by SIGPIPE; nothing is said on standard error."""
+    """The status is that of a program ended by SIGPIPE, and standard error is empty."""
     words = arguments.format(trace=trace, scenario=scenario).split()
     process = subprocess.Popen([*COMMAND, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     with process:
@@ -69,7 +69,7 @@ def test_a_full_disk_is_one_line_and_status_2(arguments: str, trace: Path, scena
 
 
 def test_an_error_that_is_not_the_outputs_stays_an_error() -> None:
-    """A traceback is what an error of the program deserves."""
+    """Errors other than those of standard output are raised as usual."""
     with pytest.raises(ConnectionRefusedError), written_output():
         raise ConnectionRefusedError
     with pytest.raises(SystemExit) as ended, written_output():
@@ -80,7 +80,7 @@ def test_an_error_that_is_not_the_outputs_stays_an_error() -> None:
 def test_a_recording_cannot_go_over_a_directory_or_the_scenario(
     scenario: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Refused before anything is run, with the reason that is true."""
+    """A wrong output file is refused before the run, with the actual reason."""
     link = tmp_path / "link.fktrace"
     link.symlink_to(scenario)
     for output, words in (
@@ -132,7 +132,7 @@ def test_without_a_client_the_demo_runs_modelled_ones(
 @pytest.mark.slow
 @pytest.mark.clients
 def test_the_demo_ends_when_its_output_is_closed() -> None:
-    """Its producer has thousands of records to go and no cluster any more."""
+    """The demo ends although its producer has thousands of records left to send."""
     process = subprocess.Popen(
         [*COMMAND, "demo"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
@@ -153,8 +153,9 @@ def test_the_demo_ends_when_its_output_is_closed() -> None:
 def test_a_signal_ends_a_batch_in_processes_quietly(
     number: signal.Signals, status: int, tmp_path: Path
 ) -> None:
-    """Its workers and what they share are gone with it; nothing is left to complain about. The
-    runs that were done are in the tables."""
+    """The workers and their shared resources are released without warnings, and completed runs are
+    in the tables.
+    """
     words = ["bench", "run", "failover", "--runs", "60", "--engine", "process", "--workers", "2"]
     words += ["--no-matrix", "-o", str(tmp_path)]
     process = subprocess.Popen(

@@ -1,4 +1,6 @@
-"""How the command starts: at once for --version, one module at a time otherwise, exits 0, 1, 2."""
+"""The start of the command: at once for --version, loading one module otherwise; statuses
+0, 1, 2.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,7 @@ print("MODULES", *sorted(sys.modules))
 
 
 def modules_after(*arguments: str) -> tuple[str, set[str]]:
-    """Output of a command line in a fresh interpreter, and the modules loaded by then."""
+    """Run a command line in a fresh interpreter; return its output and the modules loaded."""
     program = MODULES_AFTER.format(arguments=list(arguments))
     done = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, check=True
@@ -44,7 +46,7 @@ def leave_status(arguments: list[str]) -> object:
 
 @pytest.mark.parametrize("option", ["--version", "-V"])
 def test_the_version_needs_no_library(option: str) -> None:
-    """`fakekafka --version` answers before Typer, Rich or any cluster code is imported."""
+    """`fakekafka --version` prints without importing Typer, Rich or any cluster code."""
     output, modules = modules_after(option)
     assert output == f"{told_version()}\n"
     assert modules.isdisjoint({"typer", "rich", "pykka", "msgpack", "asyncio", "fakekafka.testing"})
@@ -59,7 +61,7 @@ def test_the_package_can_be_run_as_a_module() -> None:
 
 
 def test_help_lists_the_commands_and_imports_none() -> None:
-    """The listing comes from the table; a broken command module cannot spoil it."""
+    """The list comes from the table, so that a broken command module does not break it."""
     output, modules = modules_after("--help")
     for name in available_commands():
         assert f" {name} " in output
@@ -67,12 +69,12 @@ def test_help_lists_the_commands_and_imports_none() -> None:
 
 
 def test_every_command_of_the_table_is_installed() -> None:
-    """The table promises nothing that is not there."""
+    """Every command in the table has a module."""
     assert available_commands() == list(COMMANDS)
 
 
 def test_a_missing_command_is_wrong_usage(capsys: pytest.CaptureFixture[str]) -> None:
-    """Without a command the help is shown and the status says that nothing was done."""
+    """Without a command the help is printed, and the status is 2."""
     assert leave_status([]) == 2
     assert "Usage" in "".join(capsys.readouterr())
 
@@ -81,7 +83,7 @@ def test_a_missing_command_is_wrong_usage(capsys: pytest.CaptureFixture[str]) ->
 def test_an_unknown_word_is_wrong_usage(
     arguments: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The word that is not understood is named."""
+    """The error names the unknown word."""
     assert leave_status(arguments) == 2
     assert arguments[0] in capsys.readouterr().err
 
@@ -106,7 +108,7 @@ def test_only_commands_with_a_module_are_listed(package: Path) -> None:
 
 
 def test_a_missing_module_is_named(package: Path) -> None:
-    """Asking for a command that is not installed says so."""
+    """The error says that the command is not installed."""
     with pytest.raises(UsageError, match=r"`fakekafka serve` is not part of this installation"):
         load_command("serve", "stand_in_cli")
 
@@ -118,7 +120,7 @@ def test_a_missing_module_is_named(package: Path) -> None:
 def test_a_missing_library_names_the_extra(
     package: Path, monkeypatch: pytest.MonkeyPatch, module: str, remedy: str
 ) -> None:
-    """A command whose extra is not installed says which to install."""
+    """The error names the extra to install."""
     monkeypatch.setitem(sys.modules, module, None)
     (package / "debug.py").write_text(
         f"raise ModuleNotFoundError('No module', name={module + '.app'!r})"
@@ -153,7 +155,7 @@ def greet(name: str) -> None:
 
 @pytest.fixture
 def stand_ins(package: Path, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
-    """The real group over two stand-in commands: ``run``, a function, and ``trace``, an app."""
+    """Put three stand-in commands behind the real group: a function, an app and a failing one."""
     from fakekafka.cli import group
 
     (package / "run.py").write_text(FUNCTION)
@@ -180,14 +182,14 @@ def stand_ins(package: Path, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
 def test_commands_run_with_their_status(
     arguments: list[str], status: int, output: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """0 done, 1 what was asked about does not hold, 2 wrong usage."""
+    """Status 0 is success, 1 a negative result, 2 wrong usage."""
     assert leave_status(arguments) == status
     assert capsys.readouterr().out == output
 
 
 @pytest.mark.usefixtures("stand_ins")
 def test_wrong_input_is_a_message_not_a_traceback(capsys: pytest.CaptureFixture[str]) -> None:
-    """A ``UsageError`` from anywhere below becomes one line and status 2."""
+    """A ``UsageError`` at any depth becomes a message of one line and status 2."""
     assert leave_status(["serve"]) == 2
     assert capsys.readouterr().err == "error: port 70000 is above 65535\n"
 

@@ -1,4 +1,6 @@
-"""How much a process loads before its first cluster serves: rooms come with their first use."""
+"""Number of modules that a process loads before its first cluster serves; rooms load at
+first use.
+"""
 
 from __future__ import annotations
 
@@ -8,14 +10,20 @@ import sys
 import pytest
 
 OWN_MODULES_MAX = 198
-"""A module takes a third of a millisecond. More of them need a reason, fewer another number."""
+"""Maximum number of own modules; each takes a third of a millisecond. Raise it only with a reason,
+and lower it when fewer are loaded.
+"""
 OWN_MODULES_OF_RECORDS_MAX = 268
-"""The same once a topic was created, and a record written and read by the cluster's own calls."""
+"""Maximum number of own modules after creating a topic, and writing and reading a record with the
+cluster's own calls.
+"""
 LIBRARIES = {
     "cramjam", "cryptography", "datetime", "decimal", "difflib", "hmac", "msgpack", "pytest",
     "rich", "tempfile", "tomllib", "typer", "zstandard",
 }  # fmt: skip
-"""Not needed for a start: compression, certificates, help with misspelt names, scenario files."""
+"""Libraries not needed to start: compression, certificates, suggestions of names,
+scenario files.
+"""
 ROOMS = (
     "fakekafka.coordinators",
     "fakekafka.election.assignment",
@@ -44,7 +52,7 @@ with Cluster(brokers=3) as cluster:
 
 
 def modules_after(work: str) -> set[str]:
-    """The modules of a fresh process with a started cluster."""
+    """Return the modules of a fresh process that started a cluster."""
     done = subprocess.run(
         [sys.executable, "-c", PROGRAM.format(work=work)],
         capture_output=True,
@@ -64,17 +72,17 @@ def started() -> set[str]:
 
 
 def test_a_started_cluster_has_loaded_few_modules(started: set[str]) -> None:
-    """What is imported at the top of a module, and only used later, shows here."""
+    """An import at the top of a module that is only needed later raises the number."""
     assert len(own(started)) <= OWN_MODULES_MAX
 
 
 def test_a_started_cluster_has_loaded_no_unneeded_room(started: set[str]) -> None:
-    """Groups, transactions, logs, connections, users and handles wait for their first use."""
+    """Groups, transactions, logs, connections, users and handles are loaded at first use."""
     assert [name for name in sorted(started) if name.startswith(ROOMS)] == []
 
 
 def test_a_started_cluster_needs_few_libraries(started: set[str]) -> None:
-    """None that compresses, encrypts, guesses names or reads files of scenarios."""
+    """No library for compression, encryption, suggestions of names or scenario files is loaded."""
     assert started & LIBRARIES == set()
 
 

@@ -1,7 +1,7 @@
-"""What the compiler would take otherwise than Python does, in the modules that it is given.
+"""Code in compiled modules that the compiler treats differently from Python.
 
-mypy finds one thing more (``warn_unreachable``): a field that was narrowed stays narrowed behind a
-call, and the compiler leaves out what it takes for unreachable.
+mypy finds one more kind (``warn_unreachable``): a narrowed field stays narrowed after a call, and
+the compiler omits code that it considers unreachable.
 """
 
 from __future__ import annotations
@@ -26,8 +26,9 @@ WORDS_OF_C = ("_asm", "_complex", "_imag", "_inline", "_real", "_thread")
 
 
 def shared_error_names(path: str, text: str) -> list[str]:
-    """``except A as error`` and ``except B as error`` in one function: the compiler gives the name
-    one type, that of the first, and refuses the second when it is raised."""
+    """Find ``except A as error`` and ``except B as error`` in one function: the compiler gives the
+    name the type of the first, and fails when the second is raised.
+    """
     found = []
     for function in ast.walk(ast.parse(text)):
         if not isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef)):
@@ -42,7 +43,7 @@ def shared_error_names(path: str, text: str) -> list[str]:
 
 
 def starred_tests(path: str, text: str) -> list[str]:
-    """``x in (*some, y)``, or in a list of that kind: the compiler breaks off."""
+    """Find ``x in (*some, y)``, also with a list: the compiler crashes."""
     return [
         f"{path}:{node.lineno}: a starred expression to compare with"
         for node in ast.walk(ast.parse(text))
@@ -57,7 +58,7 @@ def starred_tests(path: str, text: str) -> list[str]:
 
 
 def words_of_c(path: str, text: str) -> list[str]:
-    """``self._thread``: a word that the C compiler keeps for itself, with one more underscore."""
+    """Find ``self._thread``, which with another underscore is a reserved word of the C compiler."""
     return [
         f"{path}:{node.lineno}: {node.attr} is a word of C"
         for node in ast.walk(ast.parse(text))
@@ -66,7 +67,7 @@ def words_of_c(path: str, text: str) -> list[str]:
 
 
 def compiled_modules(root: Path) -> frozenset[str]:
-    """The names of the modules that are compiled."""
+    """Return the names of the compiled modules."""
     return frozenset(
         "fakekafka." + path.relative_to(root).with_suffix("").as_posix().replace("/", ".")
         for path in modules_to_compile(root)
@@ -74,7 +75,7 @@ def compiled_modules(root: Path) -> frozenset[str]:
 
 
 def test_a_shared_name_is_found() -> None:
-    """Not if the types are the same, and not in two functions."""
+    """A name shared by equal types or by two functions is no finding."""
     handlers = "    try: ...\n    except A as e: ...\n    except {} as e: ...\n"
     assert shared_error_names("a.py", "def f():\n" + handlers.format("B")) == [
         "a.py:4: e is a A, too"
@@ -83,7 +84,7 @@ def test_a_shared_name_is_found() -> None:
 
 
 def test_a_starred_test_is_found() -> None:
-    """A loop over such a tuple does no harm."""
+    """A loop over such a tuple is no finding."""
     assert starred_tests("a.py", "x in (*some, 1)") == [
         "a.py:1: a starred expression to compare with"
     ]
@@ -94,7 +95,7 @@ def test_a_starred_test_is_found() -> None:
 
 
 def test_a_word_of_c_is_found() -> None:
-    """As the name of an attribute."""
+    """A reserved word is found as the name of an attribute."""
     assert words_of_c("a.py", "self._thread = 1") == ["a.py:1: _thread is a word of C"]
     assert words_of_c("a.py", "self.thread = 1") == []
 
@@ -102,7 +103,7 @@ def test_a_word_of_c_is_found() -> None:
 def test_compiled_modules_have_no_shared_names_starred_tests_or_words_of_c(
     texts: dict[str, str],
 ) -> None:
-    """Of all that is compiled; what is left alone may do as it likes."""
+    """Files that stay interpreted are not checked."""
     found: list[str] = []
     for path, text in texts.items():
         if path.endswith(".py") and path.startswith(COMPILED) and path not in INTERPRETED:
@@ -112,13 +113,15 @@ def test_compiled_modules_have_no_shared_names_starred_tests_or_words_of_c(
 
 
 def test_files_excluded_from_compilation_exist(root: Path) -> None:
-    """Each file lies in a compiled folder, and those are among what makes a build stale."""
+    """Each excluded file is in a compiled folder, and a change in any of these folders makes a
+    build stale.
+    """
     assert all((root / path).is_file() and path.startswith(COMPILED) for path in INTERPRETED)
     assert all(folder.startswith(FOLDERS) for folder in COMPILED)
 
 
 def test_mypy_looks_for_unreachable_code_in_all_that_is_compiled(root: Path) -> None:
-    """The table of pyproject.toml names the same folders."""
+    """The table in pyproject.toml names the compiled folders."""
     config = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))
     (named,) = [
         override["module"]
@@ -132,7 +135,9 @@ def test_mypy_looks_for_unreachable_code_in_all_that_is_compiled(root: Path) -> 
 
 
 def inherited_slots(cls: type, compiled: frozenset[str]) -> str | None:
-    """The interpreted class from which a compiled one would inherit slots, which it cannot."""
+    """Return the interpreted base whose slots a compiled class would inherit, which is not
+    supported, or None.
+    """
     for base in cls.__mro__[1:]:
         if base.__module__ not in compiled and "__slots__" in vars(base):
             return base.__qualname__ if vars(base)["__slots__"] else None
@@ -140,7 +145,7 @@ def inherited_slots(cls: type, compiled: frozenset[str]) -> str | None:
 
 
 def test_inherited_slots_are_found() -> None:
-    """Empty ones do no harm, and those of a compiled class are none."""
+    """Empty slots and those of a compiled class are no finding."""
 
     class Slotted:
         __slots__ = ("a",)
@@ -154,7 +159,7 @@ def test_inherited_slots_are_found() -> None:
 
 
 def test_no_compiled_class_inherits_slots(root: Path) -> None:
-    """Of all modules that are compiled."""
+    """The classes of all compiled modules are checked."""
     modules = compiled_modules(root)
     found = [
         f"{cls.__module__}.{cls.__qualname__} has the slots of {base}"
@@ -174,8 +179,9 @@ OPEN = "mypyc_attr(allow_interpreted_subclasses=True)"
 def closed_bases(
     sources: Mapping[str, str], compiled: Container[str], packages: Container[str] = ()
 ) -> list[str]:
-    """Interpreted classes that inherit from a compiled one which does not say that they may: to
-    make such a class is a ``TypeError``. ``sources`` has the texts of modules by their names."""
+    """Return interpreted classes that inherit from a compiled class which does not allow it:
+    creating such a class is a ``TypeError``. ``sources`` maps names of modules to their texts.
+    """
     trees = {module: ast.parse(text) for module, text in sources.items()}
     closed = {
         f"{module}.{cls.name}"
@@ -207,7 +213,9 @@ def closed_bases(
 
 
 def test_a_closed_base_is_found() -> None:
-    """Unless it is open, no native class, or compiled together with the class."""
+    """A base is no finding if it allows subclasses, is no native class, or is compiled together
+    with the class.
+    """
     inner = "from p.native import mypyc_attr\n{}class A({}): ...\n"
     outer = "from .a import A\nclass B(A): ...\n"
 
@@ -224,7 +232,7 @@ def test_a_closed_base_is_found() -> None:
 def test_interpreted_classes_inherit_from_no_closed_class(
     root: Path, texts: dict[str, str]
 ) -> None:
-    """Of all of the package."""
+    """All classes of the package are checked."""
     rooms = {path.parent.name for path in root.glob("*/__init__.py")} - {"tests", "docs"}
     sources, packages = {}, set()
     for path, text in texts.items():
@@ -242,8 +250,9 @@ def test_interpreted_classes_inherit_from_no_closed_class(
 def test_a_wheel_is_compiled_where_all_that_its_modules_import_is_installed(
     root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Else mypy, and with it the compiler, breaks off: the build happens in an environment that
-    has what the backend asks for, and no more."""
+    """mypy, and so the compiler, fails otherwise: the build environment has only what the backend
+    requires.
+    """
     monkeypatch.syspath_prepend(str(root / "building"))
     backend = importlib.import_module("backend")
     asked = backend.compiler_requirements()
@@ -260,7 +269,7 @@ def test_a_wheel_is_compiled_where_all_that_its_modules_import_is_installed(
 def test_the_compiler_finds_the_types_right_under_the_newest_python(
     root: Path, tmp_path: Path
 ) -> None:
-    """A later Python may want more methods of a class: 3.13 wanted two more of a server."""
+    """A later Python may require more methods of a class: 3.13 required two more of a server."""
     paths = [str(path) for path in modules_to_compile(root)]
     command = [sys.executable, "-m", "mypy", "--python-version", "3.14"]
     run = subprocess.run(
@@ -274,7 +283,9 @@ def test_the_compiler_finds_the_types_right_under_the_newest_python(
 
 
 def foreign_imports(root: Path) -> set[str]:
-    """The packages that compiled modules import, and the modules that these import, and so on."""
+    """Return the packages that compiled modules import, directly or through other modules of the
+    package.
+    """
     seen: set[Path] = set()
     found: set[str] = set()
     paths = modules_to_compile(root)
@@ -296,7 +307,9 @@ def foreign_imports(root: Path) -> set[str]:
 
 
 def imported_names(node: ast.AST, package: str) -> list[str]:
-    """What a statement in a package imports, by full names; names of a module among them."""
+    """Return what a statement in a package imports, by full names, including possible
+    submodules.
+    """
     if isinstance(node, ast.Import):
         return [alias.name for alias in node.names]
     if isinstance(node, ast.ImportFrom):
@@ -310,7 +323,9 @@ def normalised(name: str) -> str:
 
 
 def test_actors_take_weak_references_from_a_base_that_is_not_compiled() -> None:
-    """Pykka refers to them so. From Python 3.12 on only the first of the bases gives it on."""
+    """Pykka holds weak references to actors. From Python 3.12 on support for them is inherited from
+    the first base only.
+    """
     bases = []
     base: type | None = Node
     while base is not None:

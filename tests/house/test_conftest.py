@@ -1,4 +1,4 @@
-"""The rules that tests/conftest.py lays on every run."""
+"""The rules that tests/conftest.py imposes on every run."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_messages_are_immutable_in_tests() -> None:
 
 
 def test_messages_are_plain_outside_of_tests() -> None:
-    """Nobody pays for freezing in a program: the field is assigned, and nothing is asked for it."""
+    """Outside of tests fields are assigned without the cost of a check."""
     script = (
         "from fakekafka.protocol.values import LeaderAndIsr\n"
         "value = LeaderAndIsr(1, 0, (1,), 0)\n"
@@ -45,7 +45,9 @@ def test_messages_are_plain_outside_of_tests() -> None:
 
 
 def test_an_early_import_of_the_package_is_refused(suite: pytest.Pytester) -> None:
-    """Loading the package before the conftest, unfrozen, ends the run with the reason."""
+    """If the package is imported before the conftest could freeze it, the run ends with
+    the reason.
+    """
     suite.makepyfile(early="import fakekafka.protocol.values")
     suite.makepyfile("def test_nothing(): pass")
     suite.syspathinsert()
@@ -125,9 +127,10 @@ def fresh_suite(suite: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> pyte
 def test_fresh_examples_end_with_the_command_that_repeats_a_failure(
     fresh_suite: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It names the seed, each test that failed without its parameters, and the number of examples.
+    """The command names the seed, each failed test without its parameters, and the number of
+    examples.
 
-    So does the example itself, for who wants to write it down as a test.
+    The report also has the example itself, which can be written down as a test.
     """
     monkeypatch.setenv(EXAMPLES_VARIABLE, "3")
     fresh_suite.makepyfile(test_numbers=FAILING)
@@ -141,7 +144,7 @@ def test_fresh_examples_end_with_the_command_that_repeats_a_failure(
 
 @pytest.mark.slow
 def test_fresh_examples_differ_from_seed_to_seed(fresh_suite: pytest.Pytester) -> None:
-    """Two seeds try other numbers, one tries the same again; what passes names no command."""
+    """Two seeds try different numbers, and one seed the same; a passing run prints no command."""
     fresh_suite.makepyfile(
         """
         from hypothesis import given, strategies as st
@@ -163,7 +166,7 @@ def test_fresh_examples_differ_from_seed_to_seed(fresh_suite: pytest.Pytester) -
 
 
 def test_fresh_examples_leave_files_without_hypothesis_unread(fresh_suite: pytest.Pytester) -> None:
-    """Reading all files takes longer than the examples do."""
+    """Reading all files would take longer than the examples."""
     fresh_suite.makepyfile(
         test_examples="from hypothesis import given\ndef test_it(): pass",
         test_broken="raise ValueError",
@@ -172,7 +175,9 @@ def test_fresh_examples_leave_files_without_hypothesis_unread(fresh_suite: pytes
 
 
 def test_every_test_that_draws_examples_has_the_mark(texts: dict[str, str]) -> None:
-    """``make fresh`` selects tests by it. Hypothesis sets it itself unless the test calls it."""
+    """``make fresh`` selects tests by the mark. Hypothesis sets it, except on tests that call it in
+    their bodies.
+    """
     calling = [
         path
         for path, text in texts.items()
@@ -185,7 +190,7 @@ def test_every_test_that_draws_examples_has_the_mark(texts: dict[str, str]) -> N
 
 
 def test_make_fresh_says_its_seed_before_anything_else() -> None:
-    """The one given, or a random one; ``oracle-random`` keeps its own default."""
+    """The seed is the given one or a random one; ``oracle-random`` keeps its own default."""
     told = []
     for arguments in (["SEED=77"], [], []):
         done = subprocess.run(
@@ -206,7 +211,7 @@ def test_make_fresh_says_its_seed_before_anything_else() -> None:
 def test_a_variable_multiplies_the_examples(
     text: str | None, count: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Unset or empty it changes nothing."""
+    """An unset or empty variable changes nothing."""
     monkeypatch.delenv(EXAMPLES_VARIABLE, raising=False)
     if text is not None:
         monkeypatch.setenv(EXAMPLES_VARIABLE, text)
@@ -217,7 +222,7 @@ def test_a_variable_multiplies_the_examples(
 def test_a_strange_number_of_examples_is_refused(
     text: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Else a run that tries nothing would pass."""
+    """Otherwise a run without examples would pass."""
     monkeypatch.setenv(EXAMPLES_VARIABLE, text)
     with pytest.raises(ValueError, match=f"{EXAMPLES_VARIABLE}={text}"):
         examples(7)
@@ -226,7 +231,7 @@ def test_a_strange_number_of_examples_is_refused(
 PARTS = re.findall(
     r"PURE_TESTS\).* -m '?([^'$]+?)'? \$\(ARGS\)", (ROOT / "Makefile").read_text(encoding="utf-8")
 )
-"""What ``make test`` selects, then what ``make test-slow`` does."""
+"""The selections of ``make test`` and then of ``make test-slow``."""
 
 
 @pytest.mark.parametrize(
@@ -234,7 +239,7 @@ PARTS = re.findall(
               itertools.product((False, True), repeat=3)]
 )  # fmt: skip
 def test_every_test_is_in_one_part_of_the_suite(marks: dict[str, bool]) -> None:
-    """Whatever its marks; one that is serial but not slow is refused."""
+    """This holds for all marks; ``serial`` without ``slow`` is refused."""
     assert len(PARTS) == 4
     chosen = [eval(part, dict(marks)) for part in PARTS]
     assert chosen.count(True) == 1
@@ -260,7 +265,7 @@ def test_marks_by_which_a_part_would_miss_a_test_are_refused(
 
 
 def test_files_without_the_selected_mark_are_not_read(suite: pytest.Pytester) -> None:
-    """Reading all files takes longer than the few tests do that need the machine alone."""
+    """Reading all files takes longer than the few tests that need the machine to themselves."""
     suite.makepyfile(
         test_alone="import pytest\n@pytest.mark.slow\n@pytest.mark.serial\ndef test_it(): pass",
         test_broken="raise ValueError",

@@ -1,4 +1,4 @@
-"""What pyproject.toml asks for is used."""
+"""The requirements in pyproject.toml are used and pinned."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ NOT_IMPORTED_HERE = {"pandas": "pyspark imports it for tables of Arrow"}
 
 
 def _asked_for() -> list[str]:
-    """Names of the requirements of the package and of the extras for its users."""
+    """Return the names of the requirements of the package and of its users' extras."""
     extras = PROJECT["optional-dependencies"]
     texts = [
         *PROJECT["dependencies"],
@@ -33,7 +33,7 @@ def _asked_for() -> list[str]:
 
 @pytest.mark.parametrize("name", _asked_for())
 def test_a_dependency_is_imported(name: str) -> None:
-    """Who installs the package gets nothing that it does not use."""
+    """An installation contains no package that is not used."""
     folders = {path.parent for path in ROOT.glob("*/__init__.py")}
     shipped = [path for folder in folders for path in folder.rglob("*.py")]
     imported = {
@@ -51,7 +51,9 @@ def _normal(name: str) -> str:
 
 
 def test_constraints_name_everything_that_is_installed() -> None:
-    """Who installs tomorrow gets what was tested: not a newer release of what nothing pins."""
+    """A later installation gets the tested releases of all packages, also of indirect
+    requirements.
+    """
     lines = (ROOT / "constraints.txt").read_text(encoding="utf-8").splitlines()
     pinned = {_normal(line.partition("==")[0]) for line in lines if "==" in line}
     installed = {_normal(found.metadata["Name"]) for found in distributions()}
@@ -59,7 +61,7 @@ def test_constraints_name_everything_that_is_installed() -> None:
 
 
 def test_installed_packages_support_the_oldest_supported_python() -> None:
-    """Also on its first release: Debian 12 has 3.11.2."""
+    """This includes the first release of that Python: Debian 12 has 3.11.2."""
     oldest = PROJECT["requires-python"].removeprefix(">=") + ".0"
     asks = {
         found.metadata["Name"]: SpecifierSet(found.metadata["Requires-Python"] or "")

@@ -1,4 +1,4 @@
-"""Public names that go: each says when, and is gone when it said."""
+"""Deprecated public names announce their removal, and are removed by then."""
 
 from __future__ import annotations
 
@@ -13,7 +13,9 @@ REASON = re.compile(r"\S+ is called \S+ now; the old name goes in fakekafka (\d+
 
 
 def wrong_reasons(texts: dict[str, str], version: str) -> list[str]:
-    """Lines that say of an old name nothing that helps, or that it should be gone by now."""
+    """Return warnings that do not name the successor and the release of removal, or whose release
+    has come.
+    """
     major, minor = map(int, version.split(".")[:2])
     wrong = []
     for path, text in texts.items():
@@ -25,12 +27,12 @@ def wrong_reasons(texts: dict[str, str], version: str) -> list[str]:
 
 
 def test_an_old_name_is_removed_in_the_announced_release(texts: dict[str, str]) -> None:
-    """And whoever uses it before reads the new one."""
+    """Until then the warning names the successor."""
     assert wrong_reasons(texts, __version__) == []
 
 
 def test_an_old_name_that_stayed_too_long_is_found() -> None:
-    """In the release in which it should have gone, and so is one that has no successor."""
+    """It is found from the announced release on, and so is a name without a successor."""
     late = '"old is called new now; the old name goes in fakekafka 0.4"'
     vague = '"old goes in fakekafka 0.9"'
     texts = {"testing/a.py": f"{late}\n{vague}\n", "tests/b.py": late}

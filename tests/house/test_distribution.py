@@ -1,4 +1,4 @@
-"""What is shipped: the wheel and the source distribution hold the package and nothing else."""
+"""The wheel and the source distribution contain the package and nothing else."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ BACKEND = {
     "building/compiler_source.py",
     "building/wheels.py",
 }
-"""What the build system named in pyproject.toml is made of."""
+"""The files of the build backend that pyproject.toml names."""
 
 BUILD_SDIST = "import sys; from setuptools.build_meta import build_sdist; build_sdist(sys.argv[1])"
 
@@ -44,7 +44,7 @@ def _run(*command: str | Path, cwd: Path) -> str:
 
 @pytest.fixture(scope="module")
 def source(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A copy of the tree: building leaves its traces there and not in the checkout."""
+    """A copy of the tree, as building leaves files behind that do not belong in the checkout."""
     copy = tmp_path_factory.mktemp("source") / "fakekafka"
     shutil.copytree(root, copy, ignore=shutil.ignore_patterns(*NOT_SOURCE, "compiled"))
     return copy
@@ -64,7 +64,7 @@ def sdist(source: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def package_files(root: Path) -> set[str]:
-    """Every file of the package folders that an installation needs, relative to the root."""
+    """Return every file that an installation needs, relative to the root."""
     folders = [path.parent for path in root.glob("*/__init__.py")]
     found = {"__init__.py", "__main__.py", "builds.py", "py.typed", "version.py"}
     for folder in folders:
@@ -79,7 +79,7 @@ def package_files(root: Path) -> set[str]:
 
 
 def test_every_package_folder_is_declared(root: Path) -> None:
-    """A folder that is added to the tree is added to pyproject.toml too."""
+    """pyproject.toml declares every folder of the package."""
     config = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))
     declared = set(config["tool"]["setuptools"]["packages"])
     inits = [path for path in package_files(root) if path.endswith("__init__.py")]
@@ -88,7 +88,9 @@ def test_every_package_folder_is_declared(root: Path) -> None:
 
 
 def test_the_wheel_holds_the_package_and_nothing_else(source: Path, wheel: Path) -> None:
-    """All modules, all assets, py.typed; no tests, documents, benchmarks or build files."""
+    """It has all modules, all assets and py.typed; no tests, documents, benchmarks or
+    build files.
+    """
     with zipfile.ZipFile(wheel) as archive:
         names = {name for name in archive.namelist() if ".dist-info/" not in name}
     assert names == {f"fakekafka/{path}" for path in package_files(source)}
@@ -112,7 +114,7 @@ def test_the_wheel_declares_its_entry_points_and_licence(root: Path, wheel: Path
 
 
 def test_the_description_stands_alone(wheel: Path) -> None:
-    """A package index resolves no relative link and has no picture of the repository."""
+    """A package index resolves no relative link and shows no picture of the repository."""
     with zipfile.ZipFile(wheel) as archive:
         metadata = next(n for n in archive.namelist() if n.endswith(".dist-info/METADATA"))
         message = message_from_bytes(archive.read(metadata))
@@ -128,7 +130,7 @@ def test_the_description_stands_alone(wheel: Path) -> None:
 
 
 def test_the_source_distribution_builds_the_same_wheel(source: Path, sdist: Path) -> None:
-    """It holds the package and what building needs; tests, documents and CI stay behind."""
+    """It has the package and what a build needs; no tests, documents or CI files."""
     with tarfile.open(sdist) as archive:
         names = {name.partition("/")[2] for name in archive.getnames() if "/" in name}
     files = {name for name in names if Path(name).suffix or name in ("LICENSE", "PKG-INFO")}
@@ -140,7 +142,7 @@ def test_the_source_distribution_builds_the_same_wheel(source: Path, sdist: Path
 
 
 def install(wheel: Path, where: Path, *options: str) -> Path:
-    """A fresh environment with the wheel in it; gives the folder of its commands."""
+    """Install the wheel in a fresh environment and return the folder of its commands."""
     environment = where / "venv"
     _run(sys.executable, "-m", "venv", "--without-pip", environment, cwd=where)
     python = environment / "bin" / "python"
@@ -158,7 +160,9 @@ def install(wheel: Path, where: Path, *options: str) -> Path:
 
 @pytest.mark.serial
 def test_an_installation_in_a_fresh_environment_answers(wheel: Path, tmp_path: Path) -> None:
-    """With the dependencies in place the wheel imports and the command tells its version."""
+    """With its dependencies in place the wheel can be imported, and the command prints
+    its version.
+    """
     commands = install(wheel, tmp_path)
     python = commands / "python"
     packages = Path(_run(python, "-c", SITE_PACKAGES, cwd=tmp_path).strip())
@@ -178,19 +182,21 @@ SITE_PACKAGES = "import sysconfig; print(sysconfig.get_path('purelib'))"
 
 
 def dockerfile(root: Path) -> list[tuple[str, str]]:
-    """(instruction, rest) of every line, with continued lines put together."""
+    """Return (instruction, rest) of every line, with continued lines joined."""
     text = (root / "Dockerfile").read_text(encoding="utf-8").replace("\\\n", " ")
     lines = [line.strip() for line in text.splitlines() if line and not line.startswith("#")]
     return [(name, " ".join(rest.split())) for name, _, rest in (x.partition(" ") for x in lines)]
 
 
 def instruction(root: Path, name: str) -> str:
-    """What the last instruction of a name says."""
+    """Return the rest of the last instruction of a name."""
     return [rest for found, rest in dockerfile(root) if found == name][-1]
 
 
 def test_the_image_follows_the_rules_of_docker(root: Path) -> None:
-    """Two stages; the second has the wheels alone, nobody's rights, and the ports it serves."""
+    """There are two stages; the second has only the wheels, an unprivileged user and the ports it
+    serves.
+    """
     names = [name for name, _ in dockerfile(root)]
     assert [name for name in names if name == "FROM"] == ["FROM", "FROM"]
     assert set(names) <= {
@@ -214,8 +220,10 @@ def test_the_image_follows_the_rules_of_docker(root: Path) -> None:
 def test_the_commands_of_the_image_serve_and_pass_the_health_check(
     root: Path, wheel: Path, tmp_path: Path
 ) -> None:
-    """Its commands in a fresh environment, which stands for a container: the second installation,
-    the entry point with other ports behind it, the health check, and the end by a signal."""
+    """The image's commands are run in a fresh environment in place of a container: the second
+    installation, the entry point with other ports appended, the health check, and the end by a
+    signal.
+    """
     (step,) = [
         rest.partition("pip install")[2].split(" && ")[0]
         for name, rest in dockerfile(root)

@@ -1,8 +1,8 @@
 """Every ```python block of the documents runs, in the order of its page; so do the examples.
 
-The blocks of a page share one fresh interpreter, as a reader who types them in would. A block that
-defines tests is given to pytest instead. A block followed by an ```output block must print exactly
-that. A block may be left out only with a reason in its first line: ``# doc: skip (reason)``.
+The blocks of a page share one fresh interpreter, as for a reader who types them in. A block that
+defines tests is run by pytest instead. A block followed by an ```output block must print exactly
+that. A block may be excluded only with a reason in its first line: ``# doc: skip (reason)``.
 """
 
 from __future__ import annotations
@@ -20,18 +20,20 @@ from fakekafka.docs import draw_failover
 from fakekafka.tests.support.paths import ROOT
 
 ENABLED = True
-"""Whether the real pages are run."""
+"""True if the real pages are run."""
 
 FENCE = re.compile(r"^```(\w*)[^\n]*\n(.*?)^```\s*$", re.MULTILINE | re.DOTALL)
 SKIP = re.compile(r"^# doc: skip(?: \((.+)\))?$")
 TIMEOUT_S = 110
 SPARK_TIMEOUT_S = 400
-"""Spark starts a JVM and tasks of its own: 30 seconds alone, minutes on a busy machine."""
+"""Timeout in seconds of a page that starts Spark: alone it takes 30 seconds for the JVM and its
+tasks, on a busy machine minutes.
+"""
 
 
 @dataclass(frozen=True)
 class Block:
-    """One block of Python in a document."""
+    """A block of Python in a document."""
 
     line: int
     code: str
@@ -52,7 +54,7 @@ class Block:
 
 
 def python_blocks(text: str) -> list[Block]:
-    """The Python blocks of a Markdown page, each with the output block that follows it."""
+    """Return the Python blocks of a Markdown page, each with the output block that follows it."""
     fences = list(FENCE.finditer(text))
     blocks = []
     for index, fence in enumerate(fences):
@@ -68,7 +70,7 @@ def python_blocks(text: str) -> list[Block]:
 
 
 def page_program(page: str, blocks: list[Block]) -> str:
-    """A program that runs the blocks in one namespace and compares their output."""
+    """Return a program that runs the blocks in one namespace and compares their output."""
     plain = [block for block in blocks if not block.is_skipped and not block.defines_tests]
     steps = [(block.line, block.code, block.output) for block in plain]
     return PROGRAM.format(page=page, steps=steps)
@@ -88,7 +90,7 @@ for line, code, expected in {steps!r}:
 
 
 def run_page(page: str, text: str, folder: Path) -> None:
-    """Run a page's blocks; fails with the traceback, whose line numbers are the page's."""
+    """Run a page's blocks; the traceback of a failure has the line numbers of the page."""
     blocks = python_blocks(text)
     bare = [f"{page}:{b.line}" for b in blocks if b.is_skipped and not b.skip_reason]
     assert bare == [], "a skipped block needs a reason: # doc: skip (reason)"
@@ -102,7 +104,7 @@ def run_page(page: str, text: str, folder: Path) -> None:
 
 
 def starts_spark(text: str) -> bool:
-    """Whether a page's code starts Spark."""
+    """Return whether a page's code starts Spark."""
     return any("from pyspark" in block.code for block in python_blocks(text))
 
 
@@ -114,7 +116,7 @@ def _run(command: list[str], folder: Path, timeout_s: float = TIMEOUT_S) -> None
 
 
 def real_pages() -> list[ParameterSet]:
-    """The pages with code a reader may type in."""
+    """Return the pages with Python blocks."""
     pages = []
     for page in [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]:
         text = page.read_text(encoding="utf-8")
@@ -138,12 +140,14 @@ if ENABLED:
 
 @pytest.mark.parametrize("name", sorted(path.name for path in (ROOT / "examples").glob("*.py")))
 def test_an_example_runs(name: str, tmp_path: Path) -> None:
-    """The examples end well, and leave nothing outside the folder they are run in."""
+    """Every example succeeds in an empty folder."""
     _run([sys.executable, str(ROOT / "examples" / name)], tmp_path)
 
 
 def test_the_picture_is_drawn_from_a_run() -> None:
-    """A lane per broker, a leader before and after, and a gap as long as the session at least."""
+    """It has a lane per broker, a leader before and after, and a gap at least as long as the
+    session.
+    """
     facts = draw_failover.observe()
     begin_ms, end_ms = draw_failover.gap(facts)
     assert end_ms - begin_ms > draw_failover.SESSION_TIMEOUT_MS * 2 / 3
@@ -155,7 +159,7 @@ def test_the_picture_is_drawn_from_a_run() -> None:
 
 
 def test_every_block_of_the_documents_is_python(texts: dict[str, str]) -> None:
-    """A block that cannot even be compiled is found without running anything."""
+    """A block that cannot be compiled is found without running anything."""
     for path, text in texts.items():
         if path == "README.md" or (path.startswith("docs/") and path.endswith(".md")):
             for block in python_blocks(text):
@@ -195,7 +199,7 @@ $ not python
 
 
 def test_a_good_page_passes(tmp_path: Path) -> None:
-    """Names carry over, output is compared, tests are given to pytest, skips have a reason."""
+    """Names carry over, output is compared, pytest runs tests, and skips have a reason."""
     run_page("good.md", GOOD, tmp_path)
 
 

@@ -1,7 +1,7 @@
-"""The ```console blocks of the pages show what their commands print.
+"""Parsing, comparing and updating the ```console blocks of the pages.
 
-That the pages are current is checked with the generated ones (test_generated_docs.py); here is how
-blocks are read, compared and renewed.
+That the pages show what their commands print is checked with the generated pages
+(test_generated_docs.py).
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ $ fakekafka demo
 
 
 def test_a_page_is_updated_only_if_its_output_differs() -> None:
-    """Gaps stay gaps, an open text stays open, what is not run stays as it is."""
+    """Gaps and open texts stay, and so does the output of commands that are not run."""
     now = ["   3 ms  broker-1 starts", "  13 ms  broker-1 is killed", "  14 ms  it is noticed",
            "  72 ms  unavailable for 59 ms", "took 5 s"]  # fmt: skip
     ran: list[str] = []
@@ -94,7 +94,9 @@ def test_a_page_is_updated_only_if_its_output_differs() -> None:
 
 @pytest.mark.slow
 def test_the_commands_of_a_page_share_a_folder(tmp_path: Path) -> None:
-    """What one has recorded the next can read; a command that fails is told with its words."""
+    """A command can read what an earlier one recorded; the error of a failed command has its
+    output.
+    """
     run = blocks.runner(tmp_path)
     scenario = "examples/scenarios/min_isr.toml"
     recorded = run(f"fakekafka run {scenario} --kafka-version 3.9 -o run.fktrace")

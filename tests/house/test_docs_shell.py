@@ -1,4 +1,4 @@
-"""The ```bash blocks that speak to the control port run, in the order of their page."""
+"""The ```bash blocks that use the control port run, in the order of their page."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def run(script: str, folder: Path) -> subprocess.CompletedProcess[str]:
 def test_the_curl_commands_of_the_pages_are_answered_by_the_server_that_the_guide_starts(
     tmp_path: Path,
 ) -> None:
-    """What the server refuses, or answers with an error, ends the script."""
+    """A refusal or an error of the server ends the script."""
     if not (shutil.which("curl") and shutil.which("bash")):
         pytest.skip("the machine lacks curl or bash")
     guide = (ROOT / "docs/guides/other-languages.md").read_text(encoding="utf-8")

@@ -1,4 +1,6 @@
-"""The generated pages of docs/reference are current, and the generator reads citations right."""
+"""The generated pages of docs/reference are current, and the generator parses citations
+correctly.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,7 @@ from fakekafka.tests.support.paths import ROOT
 @pytest.mark.slow
 @pytest.mark.timeout(600)  # it runs every example of the pages: minutes on a busy machine
 def test_the_generated_pages_are_current() -> None:
-    """Code, tests and pages change together: `make docs` renews the pages."""
+    """`make docs` would change no page."""
     done = subprocess.run(
         [sys.executable, "docs/generate.py", "--check"], cwd=ROOT, capture_output=True, text=True
     )
@@ -29,7 +31,7 @@ def test_the_generated_pages_are_current() -> None:
 
 
 def test_the_pictures_of_the_state_machines_show_their_tables() -> None:
-    """A box per state with its name, and an arrow head per legal change."""
+    """There is a box per state with its name, and an arrow head per legal transition."""
     partition, replica = draw_states.pictures().values()
     for picture, states, changes in (
         (partition, list(map(str, PARTITION_PREDECESSORS)), PARTITION_PREDECESSORS.values()),
@@ -41,7 +43,7 @@ def test_the_pictures_of_the_state_machines_show_their_tables() -> None:
 
 
 def test_wrong_usage_of_the_generator_is_refused() -> None:
-    """A misspelt option must not write anything."""
+    """A misspelt option writes nothing."""
     done = subprocess.run(
         [sys.executable, "docs/generate.py", "--chek"], cwd=ROOT, capture_output=True, text=True
     )
@@ -60,7 +62,7 @@ def test_wrong_usage_of_the_generator_is_refused() -> None:
     ],
 )
 def test_citations_are_read(text: str, cited: list[object]) -> None:
-    """Single numbers and ranges, with or without the prefix repeated."""
+    """A citation is a number or a range, with or without a repeated prefix."""
     assert list(citations.cited_in(text)) == cited
 
 
@@ -111,7 +113,9 @@ def behaviours() -> Any:
 
 
 def test_a_citation_belongs_to_the_test_around_it(behaviours: Any) -> None:
-    """Docstrings, comments above, decorators and bodies count; the rest is the file's."""
+    """Citations in docstrings, comments above, decorators and bodies belong to the test, and others
+    to the file.
+    """
     found = citations.read_citations([("tests/a.py", EXAMPLE)], behaviours)
     assert found.problems == []
     assert found.tests == {
@@ -136,7 +140,7 @@ def test_a_number_that_does_not_exist_is_reported(behaviours: Any) -> None:
 
 
 def test_behaviours_are_read() -> None:
-    """A sentence, a page, Kafka's tests by class, and perhaps a reason."""
+    """A behaviour has a sentence, a page, Kafka's tests by class, and an optional reason."""
     found, problems = citations.read_behaviours(BEHAVIOURS)
     assert problems == []
     assert list(found) == ["CP-1", "CP-2", "DP-1"]
@@ -163,12 +167,12 @@ def test_behaviours_are_read() -> None:
     ],
 )
 def test_behaviours_are_validated_when_read(text: str, problem: str) -> None:
-    """Numbers have no gaps, and each has its sentence and its page."""
+    """Numbers have no gaps, and each has a sentence and a page."""
     assert citations.read_behaviours(text)[1] == [problem]
 
 
 def test_an_excused_behaviour_that_a_test_covers_is_reported(tmp_path: Path) -> None:
-    """The reason cannot outlive the gap."""
+    """A reason for a missing test is an error once there is a test."""
     (tmp_path / "tests" / "wire").mkdir(parents=True)
     (tmp_path / "docs" / "kafka").mkdir(parents=True)
     (tmp_path / "tests" / "wire" / "test_a.py").write_text("# CP-1\n")
@@ -178,7 +182,9 @@ def test_an_excused_behaviour_that_a_test_covers_is_reported(tmp_path: Path) -> 
 
 
 def test_the_page_lists_every_behaviour_once(behaviours: Any) -> None:
-    """All 205 and 136 have a row with the sentence: tested, excused, or open."""
+    """All 205 and 136 behaviours have a row with the sentence and a state: tested, excused, or
+    open.
+    """
     found = citations.read_citations([("tests/a.py", EXAMPLE)], behaviours)
     page = citations.coverage_page(found, behaviours)
     rows = [line.split(" | ")[0] for line in page.splitlines() if line.startswith(("| CP", "| DP"))]
@@ -197,7 +203,7 @@ def test_the_page_lists_every_behaviour_once(behaviours: Any) -> None:
 
 
 def test_the_picture_of_the_rooms_is_drawn_from_imports() -> None:
-    """Folders inside folders are named, and only imports between folders are dots."""
+    """Inner folders are named, and only imports between folders are dots."""
     texts = {
         "wire/kafka/registry.py": "from ...protocol import values\nfrom . import apis",
         "wire/kafka/apis.py": "",

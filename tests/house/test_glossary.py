@@ -1,4 +1,4 @@
-"""The glossary explains words that the code has, and names the file where each is at home."""
+"""The glossary explains words of the code, and names the file that defines each."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ WORDED_OTHERWISE = {
     "judged release": "JUDGED",
     "core": "cores",
 }
-"""Word to how its file has it."""
+"""The form of a word in its file, if that differs."""
 
 
 def test_each_word_of_the_glossary_is_in_the_file_that_it_names() -> None:
-    """A word that was renamed leaves the page, or takes its new name."""
+    """A word that was renamed in the code is renamed on the page, too."""
     rows = ROW.findall(PAGE.read_text())
     assert len(rows) >= 25
     for word, _, path in rows:
@@ -26,6 +26,6 @@ def test_each_word_of_the_glossary_is_in_the_file_that_it_names() -> None:
 
 
 def test_the_words_are_in_order_and_explained_once() -> None:
-    """A reader finds them without a search."""
+    """The words are sorted, so that a reader can look them up."""
     words = [word for word, _, _ in ROW.findall(PAGE.read_text())]
     assert words == sorted(set(words))

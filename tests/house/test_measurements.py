@@ -1,4 +1,4 @@
-"""The measurements of ``make bench`` run, and end with the error of a process that failed."""
+"""The measurements of ``make bench`` run, and report the error of a process that failed."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ BROKEN = "import sys; print('first', file=sys.stderr); sys.exit('no cluster to b
 
 @pytest.fixture
 def benchmarks(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], Any]:
-    """Gives a module of the folder, which is no part of the package."""
+    """Import a module of ``benchmarks``, which is no part of the package."""
     monkeypatch.syspath_prepend(ROOT)
     return lambda name: importlib.import_module(f"benchmarks.{name}")
 
@@ -29,7 +29,7 @@ def benchmarks(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], Any]:
 def test_a_child_that_fails_is_reported_with_its_last_line(
     benchmarks: Callable[[str], Any],
 ) -> None:
-    """All that it said is kept beside."""
+    """The error also keeps the whole output."""
     figures = benchmarks("figures")
     with pytest.raises(figures.MeasurementFailed) as caught:
         figures.in_child(BROKEN)
@@ -52,14 +52,14 @@ def test_a_child_that_fails_is_reported_with_its_last_line(
 def test_a_child_that_ends_otherwise_is_reported(
     code: str, told: str, benchmarks: Callable[[str], Any]
 ) -> None:
-    """Killed from outside, by an exception, and in silence."""
+    """A child may be killed from outside, raise an exception, or fail silently."""
     figures = benchmarks("figures")
     with pytest.raises(figures.MeasurementFailed, match=told + "$"):
         figures.in_child(code)
 
 
 def test_a_child_that_succeeds_returns_its_figures(benchmarks: Callable[[str], Any]) -> None:
-    """Whatever it said on its standard error."""
+    """Output on standard error does not matter."""
     code = "import sys; print('a warning', file=sys.stderr); print('[1, 2]')"
     assert benchmarks("figures").in_child(code) == [1, 2]
 
@@ -67,7 +67,7 @@ def test_a_child_that_succeeds_returns_its_figures(benchmarks: Callable[[str], A
 def test_a_load_client_that_ends_is_reported_with_its_error(
     benchmarks: Callable[[str], Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Whether it ends at once or at a command."""
+    """The client may end at once or at a command."""
     client, figures = benchmarks("client"), benchmarks("figures")
     monkeypatch.chdir(ROOT)
     with (
@@ -82,7 +82,7 @@ def test_a_load_client_that_ends_is_reported_with_its_error(
 def test_a_client_in_its_own_process_that_ends_ends_the_measurement(
     benchmarks: Callable[[str], Any],
 ) -> None:
-    """Not only after a minute without acknowledgements, and not without its reason."""
+    """It ends at once and with the reason, not after a minute without acknowledgements."""
     failover, figures = benchmarks("client_failover"), benchmarks("figures")
 
     def broken(_servers: str, _settings: object, seen: Any) -> None:
@@ -105,7 +105,7 @@ def test_a_comparison_reads_the_first_number_of_a_figure(
 def test_figures_of_several_runs_are_matched_without_their_numbers(
     benchmarks: Callable[[str], Any],
 ) -> None:
-    """Those that are called the same have numbers of their own."""
+    """Figures of the same name are numbered."""
     whats = ["5 brokers (1,234 messages)", "  to the first", "6 brokers (1.5 messages)"]
     names = ["N brokers (N messages)", "to the first", "N brokers (N messages) (2)"]
     assert benchmarks("compare").figure_names(whats) == names
@@ -130,7 +130,7 @@ def test_a_comparison_reports_rounds_without_a_ratio(
 def test_a_comparison_measures_the_given_package(
     benchmarks: Callable[[str], Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Its failure is told, and no figure of it is kept."""
+    """A failure of that package is reported, without any figure."""
     compare, figures = benchmarks("compare"), benchmarks("figures")
     monkeypatch.setenv("BENCH_SIZE", "small")
     (tmp_path / "fakekafka").mkdir()
@@ -175,7 +175,7 @@ sys.exit(run.main(["broken"]))
 
 
 def test_a_run_reports_a_failure_in_one_line() -> None:
-    """Its status is 1, and there is no traceback of the measurement itself."""
+    """The status is 1, and there is no traceback of the measurement itself."""
     done = subprocess.run(
         [sys.executable, "-c", RUN, BROKEN],
         cwd=ROOT,
@@ -195,7 +195,7 @@ def test_a_run_continues_after_a_failed_measurement(
     benchmarks: Callable[[str], Any],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Its status says so at the end; a measurement that was killed counts as failed, too."""
+    """The final status is a failure, also after a measurement that was killed."""
     run = benchmarks("run")
     started: list[str] = []
 
@@ -216,7 +216,7 @@ NAMES = re.findall(r'^    "([a-z-]+)": ', (ROOT / "benchmarks/run.py").read_text
 @pytest.mark.timeout(400)
 @pytest.mark.parametrize("name", NAMES)
 def test_every_measurement_runs(name: str) -> None:
-    """At a small size, where it prints figures and judges none of them."""
+    """Each runs at a small size, at which it prints figures and judges none of them."""
     done = subprocess.run(
         [sys.executable, "-m", "benchmarks.run", name],
         cwd=ROOT,
@@ -235,18 +235,18 @@ def test_every_measurement_runs(name: str) -> None:
 def test_the_measurement_of_batches_sets_an_existing_attribute_of_the_engine(
     benchmarks: Callable[[str], Any],
 ) -> None:
-    """An engine's seconds of a task; no small run starts Spark."""
+    """The measurement sets the engine's seconds per task; small runs do not start Spark."""
     (name,) = re.findall(r"spark\.(\w+) = ", benchmarks("batches").TASK_EACH)
     assert getattr(spark, name) > 0
 
 
 def test_the_list_of_measurements_is_complete(benchmarks: Callable[[str], Any]) -> None:
-    """The names above are read from a text."""
+    """The names used above are those of the table."""
     assert list(benchmarks("run").MEASUREMENTS) == NAMES
 
 
 def test_no_request_of_the_large_clusters_is_refused(benchmarks: Callable[[str], Any]) -> None:
-    """The controller takes 10,000 partitions with one request; the slices hold at most as many."""
+    """The controller accepts 10,000 partitions per request, and the slices have at most as many."""
     scale = benchmarks("scale")
     (slice_size,) = re.findall(r"^at_once = (.+?)  #", scale.CODE, re.MULTILINE)
     for shape in (scale.SMALL, scale.LARGE, scale.WIDE):

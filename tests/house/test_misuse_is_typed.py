@@ -1,4 +1,4 @@
-"""What a type checker says of programs that use the public face wrongly."""
+"""The errors of type checkers in programs that misuse the public API."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ MISUSES = {
         "at_ms is called time_ms now",
     ),
 }
-"""Misuse to words that mypy says of it, and that pyright says."""
+"""Each misuse with words of the errors of mypy and of pyright."""
 RIGHT = """import fakekafka
 from fakekafka.protocol import data
 with fakekafka.Cluster(brokers=3) as cluster:
@@ -48,7 +48,9 @@ def program(tmp_path: Path) -> Path:
 
 
 def judge(said: dict[int, str], which: int, whole: str) -> None:
-    """Each misuse is told on its line, and nothing else is: what is loaded late has types, too."""
+    """Check that each misuse is reported on its line, and nothing else: names loaded late have
+    types, too.
+    """
     first = RIGHT.count("\n") + 2
     assert sorted(said) == [first + number for number in range(len(MISUSES))], whole
     for number, words in enumerate(MISUSES.values()):

@@ -1,4 +1,4 @@
-"""``make bench-peers`` measures what can be had, and tells what cannot."""
+"""``make bench-peers`` measures available peers and reports the others."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_ratios_are_of_the_rounds_that_both_have(
 def test_a_peer_with_a_missing_requirement_is_reported_in_one_line(
     peers: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The others are measured all the same."""
+    """The other peers are measured nevertheless."""
     monkeypatch.setenv("PATH", "/nonexistent")
     monkeypatch.setattr(peers, "measure_once", lambda name: {peers.START: 1.0})
     assert peers.main(["kfake", "kafka", "mock", "--rounds", "2"]) == 1
@@ -137,7 +137,7 @@ def test_an_impossible_measurement_is_refused(
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("name", ["mock", "kfake", "kafka"])
 def test_peers_run_at_a_small_size(peers: Any, name: str) -> None:
-    """And keep the few records that they get."""
+    """They keep the few records that they get."""
     if name == "kfake" and not (peers.cache_folder("kfake") / "kfake_server").exists():
         pytest.skip("kfake is not compiled: make peers does it")
     if name == "kafka" and (reason := releases.missing("3.9")):

@@ -1,4 +1,4 @@
-"""``make dist`` and ``make release``: from committed files alone, and of a new version only."""
+"""``make dist`` and ``make release`` use committed files only, and need a new version."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ FILES = (*release.VERSIONED, "CHANGELOG.md")
 
 
 def git(folder: Path, *arguments: str) -> str:
-    """What git prints in a folder."""
+    """Run git in a folder and return its output."""
     done = subprocess.run(
         ["git", *arguments], cwd=folder, check=True, capture_output=True, text=True
     )
@@ -43,7 +43,7 @@ def checkout(tmp_path: Path) -> Path:
 
 
 def test_a_release_gathers_the_fragments_names_its_version_and_is_tagged(checkout: Path) -> None:
-    """All places name the version; the fragment is gone, and nothing is left to commit."""
+    """All places have the version, the fragment is removed, and everything is committed."""
     release.prepare(checkout, "7.8.9")
     assert release.versions(checkout) == {
         "version.py": ["7.8.9"],
@@ -58,7 +58,7 @@ def test_a_release_gathers_the_fragments_names_its_version_and_is_tagged(checkou
 
 
 def test_a_section_that_was_written_by_hand_gets_its_date(checkout: Path) -> None:
-    """The first release tells a story, into which all fragments have to be worked before."""
+    """A section with a narrative has to include all fragments first."""
     changelog = checkout / "CHANGELOG.md"
     changelog.write_text("# Changelog\n\n## 7.8.9 (unreleased)\n\nA story.\n")
     git(checkout, "commit", "--all", "--quiet", "-m", "A story")
@@ -74,20 +74,20 @@ def test_a_section_that_was_written_by_hand_gets_its_date(checkout: Path) -> Non
 
 @pytest.mark.parametrize("version", ["3.9", "v1.0.0", "1.0.0-beta", ""])
 def test_an_invalid_version_is_refused(checkout: Path, version: str) -> None:
-    """The error shows one."""
+    """The error shows an example."""
     with pytest.raises(ReleaseError, match=r"is no version; it would be like 0\.3\.0"):
         release.prepare(checkout, version)
 
 
 def test_a_version_is_released_once(checkout: Path) -> None:
-    """Its tag is there already."""
+    """A second release of a version is refused, as its tag exists."""
     release.prepare(checkout, "7.8.9")
     with pytest.raises(ReleaseError, match=r"v7\.8\.9 is released already"):
         release.prepare(checkout, "7.8.9")
 
 
 def test_uncommitted_files_are_named(checkout: Path) -> None:
-    """Neither a release nor distributions are made of it."""
+    """Neither a release nor distributions are made with uncommitted files."""
     (checkout / "notes.txt").write_text("mine")
     with pytest.raises(ReleaseError, match=r"not committed first: notes\.txt"):
         release.prepare(checkout, "7.8.9")
@@ -96,7 +96,7 @@ def test_uncommitted_files_are_named(checkout: Path) -> None:
 
 
 def test_without_a_change_there_is_nothing_to_release(checkout: Path) -> None:
-    """No fragment, and no section by hand."""
+    """A release needs a fragment or a section written by hand."""
     (checkout / "changelog.d" / "+elections.fix.md").unlink()
     git(checkout, "commit", "--all", "--quiet", "-m", "No fragment")
     with pytest.raises(ReleaseError, match="nothing to release"):
@@ -104,7 +104,7 @@ def test_without_a_change_there_is_nothing_to_release(checkout: Path) -> None:
 
 
 def test_distributions_are_made_of_committed_files_alone(checkout: Path, tmp_path: Path) -> None:
-    """What lies in an ignored folder, such as modules of an earlier build, stays outside."""
+    """Files in ignored folders, such as modules of an earlier build, are left out."""
     (checkout / "build").mkdir()
     (checkout / "build" / "deleted_module.py").write_text("")
     source = release.exported_source(checkout, tmp_path / "export")
@@ -113,5 +113,5 @@ def test_distributions_are_made_of_committed_files_alone(checkout: Path, tmp_pat
 
 
 def test_all_places_name_one_version() -> None:
-    """Those of this checkout, too."""
+    """This checkout has the same version everywhere."""
     assert len({version for found in release.versions(ROOT).values() for version in found}) == 1

@@ -1,6 +1,6 @@
 """The site in a browser: every page at the width of a laptop and of a phone.
 
-Needs Chromium (Debian's package ``chromium``); without it the walk is skipped, in CI it fails.
+Needs Chromium (Debian's package ``chromium``); without it these tests are skipped, or fail in CI.
 """
 
 from __future__ import annotations
@@ -30,7 +30,9 @@ pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("site")]
 LAPTOP_PX, PHONE_PX = 1280, 390
 CONTENT = ".md-content"
 TRACE_PAGE = "-trace.html"
-"""Not of the site's theme: the page of a trace, which has tests of its own."""
+"""End of the names of pages of traces, which do not use the site's theme and have their
+own tests.
+"""
 ON_BLACK = """palette => {
     document.body.dataset.mdColorScheme = palette;
     return [...document.querySelectorAll('.md-content img[src$=".svg"]')]
@@ -38,11 +40,11 @@ ON_BLACK = """palette => {
             && getComputedStyle(picture).backgroundColor !== 'rgb(255, 255, 255)')
         .map(picture => picture.src + ' has no white ground');
 }"""
-"""Turns to a palette, and finds the pictures drawn on white that stand on black."""
+"""JavaScript that selects a palette and finds pictures drawn for white on a black background."""
 
 
 def build(source: Path, target: Path) -> None:
-    """Build the site of a tree; a warning is a failure."""
+    """Build the site of a tree, and fail at a warning."""
     done = subprocess.run(
         [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", str(target)],
         cwd=source,
@@ -78,7 +80,7 @@ class Page(HTMLParser):
 
 
 def dead_links(site: Path) -> list[str]:
-    """What a page links to inside the site and is not there, file or anchor."""
+    """Return links of pages to files and anchors of the site that do not exist."""
     pages = {
         path.relative_to(site).as_posix(): Page(path.read_text(encoding="utf-8"))
         for path in sorted(site.rglob("*.html"))
@@ -99,13 +101,15 @@ def dead_links(site: Path) -> list[str]:
 
 
 def test_no_link_of_the_site_is_dead(site: Path) -> None:
-    """Links between pages, into generated sections, and to assets; 404.html links from the root."""
+    """Links between pages, into generated sections, and to assets exist; 404.html links from the
+    root.
+    """
     found = [finding for finding in dead_links(site) if not finding.startswith("404.html")]
     assert found == [], "\n" + "\n".join(found)
 
 
 def test_every_page_is_in_the_navigation() -> None:
-    """A page nobody can find by clicking is not published."""
+    """Every page can be reached by clicking."""
     named = set(
         re.findall(
             r"^ +- (?:[\w ]+: )?([\w/.-]+\.md)$", (ROOT / "mkdocs.yml").read_text(), re.MULTILINE
@@ -120,7 +124,7 @@ def test_every_page_is_in_the_navigation() -> None:
 def address(site: Path) -> Iterator[str]:
     class Quiet(http.server.SimpleHTTPRequestHandler):
         def log_message(self, *_: object) -> None:
-            """Say nothing."""
+            """Log nothing."""
 
     handler = functools.partial(Quiet, directory=str(site))
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
@@ -142,7 +146,8 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Generator[Any]:
 def walk(browser: Any, address: str, site: Path, names: list[str]) -> list[str]:
     """Open every page in both palettes and at both widths.
 
-    Gives what the console says, what fails, what is hard to read and what runs off the page.
+    Return errors of the console, failed requests, texts without contrast and elements beyond the
+    width of the page.
     """
     found: list[str] = []
     name = ""
@@ -182,8 +187,9 @@ def walk(browser: Any, address: str, site: Path, names: list[str]) -> list[str]:
 
 @pytest.mark.timeout(300)
 def test_every_page_is_sound_in_a_browser(site: Path, browser: Any, address: str) -> None:
-    """No error in the console, nothing loaded from elsewhere, nothing wider than the screen, no
-    text without contrast on light or on dark."""
+    """There is no error in the console, nothing loaded from elsewhere, nothing wider than the
+    screen, and no text without contrast on light or dark.
+    """
     names = [path.relative_to(site).as_posix() for path in sorted(site.rglob("*.html"))]
     assert len(names) > 50
     others = ("404.html", TRACE_PAGE)
@@ -195,7 +201,7 @@ def test_every_page_is_sound_in_a_browser(site: Path, browser: Any, address: str
 def test_a_reader_who_prefers_dark_gets_a_dark_page(
     browser: Any, address: str, scheme: str, palette: str, tmp_path: Path
 ) -> None:
-    """Without a click; the screenshot is for people to look at."""
+    """No click is needed; the screenshot is for people to look at."""
     page = browser.new_page()
     page.set_viewport_size({"width": LAPTOP_PX, "height": 900})
     page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
@@ -209,7 +215,7 @@ def test_a_reader_who_prefers_dark_gets_a_dark_page(
 
 @pytest.mark.parametrize("opened_as", ["served", "file"])
 def test_the_search_finds_a_page(browser: Any, address: str, site: Path, opened_as: str) -> None:
-    """A word of a page leads to the page; also where there is no server, but only the files."""
+    """A word of a page leads to the page, even without a server, from files alone."""
     page = browser.new_page()
     page.set_viewport_size({"width": LAPTOP_PX, "height": 900})
     page.goto({"served": address, "file": f"{site.as_uri()}/"}[opened_as] + "index.html")
@@ -230,7 +236,9 @@ BAD_PAGE = """<!doctype html><title>Bad</title><body><div class="md-content">
 
 
 def test_a_bad_page_is_found(browser: Any, address: str, site: Path, tmp_path: Path) -> None:
-    """Errors, width and dead links are each seen; what scrolls in its own frame is fine."""
+    """Errors, excessive width and dead links are found; an element that scrolls in its own frame is
+    fine.
+    """
     (tmp_path / "bad.html").write_text(BAD_PAGE)
     assert dead_links(tmp_path) == [
         "bad.html: #gone: no such anchor",

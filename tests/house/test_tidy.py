@@ -1,7 +1,7 @@
 """House rules about wording and form, each with a test of its own on a bad example.
 
-A rule is a function from a path and its text to findings. Exceptions stand in ``EXCEPTIONS`` with a
-reason; an exception that is no longer needed fails too, so the table cannot grow stale.
+A rule is a function from a path and its text to findings. Exceptions are in ``EXCEPTIONS`` with a
+reason; an exception that is no longer needed is a failure, too.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ Rule = Callable[[str, str], list[str]]
 
 CODE_SUFFIXES = (".py", ".js", ".css", ".sh")
 NO_PRINT_EXEMPT = ("benchmarks/", "building/", "cli/", "docs/", "examples/", "tests/")
-"""Output is their purpose."""
+"""Folders of programs whose purpose is output."""
 GENERATED = ("constraints.txt", "docs/reference/coverage.md", "docs/reference/configuration.md")
 
 EXCEPTIONS: dict[tuple[str, str], str] = {
@@ -27,11 +27,13 @@ EXCEPTIONS: dict[tuple[str, str], str] = {
     ("file_names", "statemachines/admin/parts.py"): "the parts that the admin APIs are handed",
     ("file_names", "statemachines/controller/parts.py"): "the parts that flows are handed",
 }
-"""(rule, path) to the reason why the rule does not hold there."""
+"""The reason why a rule does not hold for a file, by (rule, path)."""
 
 
 def line_width(path: str, text: str) -> list[str]:
-    """Two files fit side by side. (ruff checks Python; this covers the rest as well.)"""
+    """Limit the width of lines, so that two files fit side by side. (ruff checks Python; this
+    covers other files, too.)
+    """
     if not path.endswith((*CODE_SUFFIXES, ".toml", "Makefile", ".ci/run")):
         return []
     return [
@@ -42,7 +44,7 @@ def line_width(path: str, text: str) -> list[str]:
 
 
 def unfinished_words(path: str, text: str) -> list[str]:
-    """Work left over belongs in an issue, not in the text."""
+    """Forbid marks of unfinished work, which belongs in an issue."""
     if path in GENERATED or path == "LICENSE":
         return []
     pattern = re.compile(r"\b(TODO|FIXME|XXX)\b")
@@ -58,12 +60,12 @@ _FOREIGN = re.compile(
 
 
 def foreign_words(path: str, text: str) -> list[str]:
-    """The text is about the project, not about the place or the means of its making."""
+    """Forbid words about the place or the means of the project's making."""
     return _grep(path, text, _FOREIGN, "does not belong here")
 
 
 def leftover_print(path: str, text: str) -> list[str]:
-    """Library code reports through values, errors and logging."""
+    """Forbid ``print`` in library code, which reports through values, errors and logging."""
     if not path.endswith(".py") or path.startswith(NO_PRINT_EXEMPT):
         return []
     return [
@@ -76,7 +78,7 @@ def leftover_print(path: str, text: str) -> list[str]:
 
 
 def package_inits_hold_no_code(path: str, text: str) -> list[str]:
-    """A folder's ``__init__.py`` is its one-paragraph description; importing it costs nothing."""
+    """Allow only a docstring in a folder's ``__init__.py``, so that its import costs nothing."""
     if not path.endswith("/__init__.py") or path.startswith("tests/"):
         return []
     body = ast.parse(text).body
@@ -87,7 +89,9 @@ def package_inits_hold_no_code(path: str, text: str) -> list[str]:
 
 
 def import_paths_are_left_alone(path: str, text: str) -> list[str]:
-    """All is imported as ``fakekafka...``: what is found does not hang on who ran before."""
+    """Forbid changes of ``sys.path``: everything is imported as ``fakekafka...``, whatever ran
+    before.
+    """
     if not path.endswith(".py") or "sys.path" not in text:  # parsing all files takes seconds
         return []
     return [
@@ -98,7 +102,7 @@ def import_paths_are_left_alone(path: str, text: str) -> list[str]:
 
 
 def no_imports_of_tests(path: str, text: str) -> list[str]:
-    """What tests share lies in ``tests/support``; a test and a conftest are nobody's library."""
+    """Forbid imports of tests and conftests; code that tests share is in ``tests/support``."""
     if not path.startswith("tests/") or not path.endswith(".py"):
         return []
     found = []
@@ -133,7 +137,7 @@ VAGUE_NAMES = (
 
 
 def file_names(path: str, _text: str) -> list[str]:
-    """The name of a file says what is in it."""
+    """Forbid names of files that do not describe the content."""
     name = path.rpartition("/")[2].removesuffix(".py").removeprefix("test_")
     return [f"{path}: the name does not say what is in it"] if name in VAGUE_NAMES else []
 
@@ -152,7 +156,7 @@ RULES: tuple[Rule, ...] = (
 
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.__name__)
 def test_the_project_keeps_the_rule(rule: Rule, texts: dict[str, str]) -> None:
-    """Every file keeps the rule, or is named in the table of exceptions."""
+    """Every file keeps the rule or is in the table of exceptions."""
     found = [
         finding
         for path, text in texts.items()
@@ -163,7 +167,7 @@ def test_the_project_keeps_the_rule(rule: Rule, texts: dict[str, str]) -> None:
 
 
 def test_every_exception_is_still_needed(texts: dict[str, str]) -> None:
-    """An exception for a file that is gone or keeps the rule by now is removed."""
+    """An exception for a file that was removed or now keeps the rule is a failure."""
     rules = {rule.__name__: rule for rule in RULES}
     idle = [
         (name, path)
@@ -202,11 +206,11 @@ def test_each_rule_finds_the_bad_example_only(rule: Rule, path: str, bad: str, g
     [("a/common.py", True), ("tests/a/test_steps.py", True), ("a/common_names.py", False)],
 )
 def test_vague_names_of_files_are_found(path: str, is_vague: bool) -> None:
-    """Only the whole name counts, and a test file is named as what it tests."""
+    """Only the whole name counts, for test files without ``test_``."""
     assert bool(file_names(path, "")) is is_vague
 
 
 @pytest.mark.parametrize("path", ["cli/b.py", "docs/generate.py", "examples/a.py"])
 def test_programs_may_print(path: str) -> None:
-    """Printing is what a command, a generator or an example is for."""
+    """Commands, generators and examples may print."""
     assert leftover_print(path, "print(1)") == []

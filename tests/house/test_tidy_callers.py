@@ -1,4 +1,4 @@
-"""What is shipped is used by what is shipped: names that only tests call belong to the tests."""
+"""The package has no names that only tests use."""
 
 from __future__ import annotations
 
@@ -41,17 +41,17 @@ ONLY_IN_TESTS: dict[str, str] = {
     "without_leader_count": "Kafka's gauge UnknownDestinationQueueSize",
     "unexplained": "asked of one history; the command asks kinds of violation",
 }
-"""Names with the reason why they are shipped although no shipped file or document has them."""
+"""Names that are shipped although no shipped file or document uses them, with the reason."""
 
 
 def defined_names(tree: ast.AST) -> list[str]:
-    """Functions, classes and methods of a file."""
+    """Return the functions, classes and methods of a file."""
     kinds = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
     return [node.name for node in ast.walk(tree) if isinstance(node, kinds)]
 
 
 def names_only_tests_have(texts: dict[str, str]) -> dict[str, list[str]]:
-    """Names to the files that define them, of those that nothing else but tests mentions."""
+    """Return names that only tests use, with the shipped files that define them."""
     shipped: Counter[str] = Counter()
     tested: set[str] = set()
     definitions: dict[str, list[str]] = defaultdict(list)
@@ -72,12 +72,12 @@ def names_only_tests_have(texts: dict[str, str]) -> dict[str, list[str]]:
 
 @pytest.mark.slow
 def test_nothing_is_shipped_for_tests_alone(texts: dict[str, str]) -> None:
-    """Or the table says why; a name that is used meanwhile goes from the table."""
+    """Exceptions are in the table with a reason, and leave it once they are used."""
     assert set(names_only_tests_have(texts)) == set(ONLY_IN_TESTS)
 
 
 def test_a_name_that_only_tests_call_is_found() -> None:
-    """Documents, examples and other shipped files count as use; a definition does not."""
+    """Use in documents, examples and other shipped files counts; a definition does not."""
     texts = {
         "zkfake/a.py": "def used(): ...\ndef lonely(): ...\nclass A:\n  def told(self): used()",
         "README.md": "Call `A().told()`.",

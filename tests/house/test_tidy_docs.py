@@ -16,7 +16,7 @@ FRAGMENTS = "changelog.d/"
 
 
 def prose_lines(text: str) -> list[str]:
-    """The lines outside fenced code, inline code blanked; fenced lines become empty."""
+    """Return all lines, with fenced code replaced by empty lines and inline code blanked."""
     lines, inside = [], False
     for line in text.splitlines():
         if FENCE.match(line):
@@ -28,13 +28,13 @@ def prose_lines(text: str) -> list[str]:
 
 
 def title_findings(path: str, text: str) -> list[str]:
-    """A document has exactly one H1."""
+    """Return a finding unless a document has exactly one H1."""
     titles = [line for line in prose_lines(text) if line.startswith("# ")]
     return [] if len(titles) == 1 else [f"{path}: {len(titles)} titles (lines with one #), not 1"]
 
 
 def link_findings(path: str, text: str, files: dict[str, str], others: set[str]) -> list[str]:
-    """Relative links lead to a file of the project, and to a heading in it."""
+    """Return relative links to files or headings that do not exist."""
     found = []
     for number, line in enumerate(prose_lines(text), 1):
         for target in LINK.findall(line):
@@ -52,7 +52,7 @@ def link_findings(path: str, text: str, files: dict[str, str], others: set[str])
 
 
 def fragment_findings(path: str, types: set[str]) -> list[str]:
-    """A changelog fragment is named ``<short-name>.<type>.md``."""
+    """Return a finding unless a changelog fragment is named ``<short-name>.<type>.md``."""
     name = path.removeprefix(FRAGMENTS)
     if name == "README.md" or re.fullmatch(
         rf"\+?[a-z0-9-]+\.({'|'.join(sorted(types))})\.md", name
@@ -70,13 +70,13 @@ def _documents(texts: dict[str, str]) -> dict[str, str]:
 
 
 def test_every_document_has_one_title(texts: dict[str, str]) -> None:
-    """One H1 per document; sections start at H2."""
+    """Each document has one H1, and its sections start at H2."""
     found = [finding for item in _documents(texts).items() for finding in title_findings(*item)]
     assert found == [], "\n" + "\n".join(found)
 
 
 def test_relative_links_resolve(texts: dict[str, str], root: Path) -> None:
-    """No link inside the repository is dead."""
+    """No link within the repository is dead."""
     binaries = {p.relative_to(root).as_posix() for p in (root / "docs").rglob("*") if p.is_file()}
     binaries |= {f"docs/{path}" for path in trace_gallery.site_paths()}  # made with the site
     found = [
@@ -120,7 +120,7 @@ def test_titles_are_counted_outside_code(text: str, count: int) -> None:
     ],
 )
 def test_dead_links_are_found(link: str, count: int) -> None:
-    """Files, folders, pictures and headings are all looked up."""
+    """Links to files, folders, pictures and headings are checked."""
     text = f"# T\n## Own\n{link}\n"
     files = {
         "docs/a.md": text,
@@ -136,7 +136,7 @@ def test_dead_links_are_found(link: str, count: int) -> None:
     [("README.md", 0), ("serve.feature.md", 0), ("12.fix.md", 0), ("a.md", 1), ("a.news.md", 1)],
 )
 def test_fragment_names_are_checked(name: str, count: int) -> None:
-    """The name carries the type."""
+    """The name includes the type."""
     assert len(fragment_findings(FRAGMENTS + name, {"feature", "fix"})) == count
 
 
@@ -145,7 +145,7 @@ PATHS_OF = ("README.md", "CONTRIBUTING.md", "docs/ARCHITECTURE.md")
 
 
 def path_findings(path: str, text: str, root: Path) -> list[str]:
-    """Files and folders that a page names in code and that do not exist."""
+    """Return files and folders that a page names in code and that do not exist."""
     named = PATHS.findall(text)
     written = [name for name in named if not name.startswith("out/")]
     return [f"{path}: there is no {name}" for name in written if not (root / name).exists()]
@@ -153,12 +153,12 @@ def path_findings(path: str, text: str, root: Path) -> list[str]:
 
 @pytest.mark.parametrize("path", PATHS_OF)
 def test_files_that_are_named_exist(path: str, texts: dict[str, str], root: Path) -> None:
-    """A module that moves takes its mentions along."""
+    """Documents are updated when a module moves."""
     assert path_findings(path, texts[path], root) == []
 
 
 def test_a_file_that_is_not_there_is_found(tmp_path: Path) -> None:
-    """Folders end with a slash or not; what is no path is left alone."""
+    """Names of folders may end with a slash; code that is no path is ignored."""
     (tmp_path / "wire").mkdir()
     text = "`wire/` `wire/gone.py` `docs/gone/` `a / b` `CP-1` `wire`"
     assert path_findings("a.md", text, tmp_path) == [
@@ -179,7 +179,7 @@ NEW_PARAGRAPH = re.compile(r"\n\s*\n|\n(?=\s*(?:[-*]|\d+\.|[AB]\d\.) )")
 
 
 def word_findings(path: str, text: str) -> list[str]:
-    """Words of another century, and subjects without a name, outside code."""
+    """Return archaic words and pronouns that hide the subject, outside of code."""
     return [
         f"{path}:{number}: {match.group(0)!r}: use a plain word, and name the subject"
         for number, line in enumerate(prose_lines(text), 1)
@@ -188,7 +188,7 @@ def word_findings(path: str, text: str) -> list[str]:
 
 
 def sentence_findings(path: str, text: str) -> list[str]:
-    """Sentences that a reader has to take apart; a semicolon or a colon ends one, too."""
+    """Return sentences that are too long; a semicolon or a colon ends a sentence, too."""
     lines = ["" if NO_PROSE.match(line) else line for line in prose_lines(text)]
     paragraphs = [" ".join(part.split()) for part in NEW_PARAGRAPH.split("\n".join(lines))]
     sentences = [part for text in paragraphs for part in re.split(r"(?<=[.!?:;])\s+", text)]
@@ -220,7 +220,7 @@ def test_prose_is_plain(texts: dict[str, str]) -> None:
     ],
 )
 def test_words_that_hide_the_subject_are_found(text: str, count: int) -> None:
-    """Code may use any word."""
+    """Words in code are allowed."""
     assert len(word_findings("a.md", text)) == count
 
 
@@ -236,5 +236,5 @@ def test_words_that_hide_the_subject_are_found(text: str, count: int) -> None:
     ],
 )
 def test_sentences_that_are_too_long_are_found(text: str, count: int) -> None:
-    """A sentence may span lines; an item of a list counts by itself, and tables do not count."""
+    """A sentence may span lines; each item of a list counts by itself, and tables do not count."""
     assert len(sentence_findings("a.md", text)) == count

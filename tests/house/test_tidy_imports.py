@@ -1,4 +1,4 @@
-"""The architecture as a test: which folder may import which, and what the cores may not touch."""
+"""The architecture as a test: which folder may import which, and what cores may not use."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ APART = {
     ("zkfake", "election"): "ZooKeeper knows nothing of Kafka",
     ("wire", "tracing"): "sockets are observed at the runtime's network, not by the listeners",
 }
-"""Pairs that the order would allow and the architecture does not."""
+"""Pairs of folders that may not import each other although the order would allow it."""
 
 
 CORES = ("election", "zkfake", "replication", "statemachines", "coordinators")
@@ -41,15 +41,15 @@ BANNED_IN_CORES = {
 ALLOWED_FOR_ANNOTATIONS = ("random",)
 
 DISK_FILE_PREFIX = "replication/disk/file_"
-"""The backend that puts a broker's disk on the real one: the only files of a core with I/O."""
+"""The backend of a broker's disk on real files: the only files of a core with I/O."""
 DISK_FILE_MAY_IMPORT = ("io", "os", "pathlib", "shutil", "tempfile")
 
 EXCEPTIONS: dict[str, str] = {}
-"""Path to the reason why its imports are not checked."""
+"""Files whose imports are not checked, with the reason."""
 
 
 def floor_violations(path: str, text: str) -> list[str]:
-    """Imports that go up the table, or across a pair that is kept apart."""
+    """Return imports of higher folders, or across a pair that is kept apart."""
     folder = path.split("/")[0] if "/" in path else ""
     if folder not in FLOORS:
         return []
@@ -75,7 +75,7 @@ def _annotation_only_lines(tree: ast.Module) -> set[int]:
 
 
 def core_violations(path: str, text: str) -> list[str]:
-    """Imports and calls by which a core would reach a clock, a thread, a socket or a file."""
+    """Return imports and calls by which a core would use a clock, a thread, a socket or a file."""
     if path.split("/")[0] not in CORES or not path.endswith(".py"):
         return []
     tree = ast.parse(text)
@@ -113,7 +113,7 @@ def _check(texts: dict[str, str], rule: object) -> list[str]:
 
 
 def test_folders_import_only_what_stands_below_them(texts: dict[str, str]) -> None:
-    """The table in docs/ARCHITECTURE.md holds for every import, annotations included."""
+    """Every import, also for annotations, follows the table in docs/ARCHITECTURE.md."""
     found = _check(texts, floor_violations)
     assert found == [], "\n" + "\n".join(found)
 
@@ -121,7 +121,7 @@ def test_folders_import_only_what_stands_below_them(texts: dict[str, str]) -> No
 def test_the_cores_touch_neither_clock_nor_thread_nor_socket_nor_file(
     texts: dict[str, str],
 ) -> None:
-    """What the cores need from outside is handed to them."""
+    """Everything that cores need from outside is passed to them."""
     found = _check(texts, core_violations)
     assert found == [], "\n" + "\n".join(found)
 
@@ -151,7 +151,7 @@ def test_the_table_in_the_documents_is_this_one(texts: dict[str, str]) -> None:
     ],
 )
 def test_an_import_upwards_is_found(path: str, text: str) -> None:
-    """Whatever form it takes, wherever it stands."""
+    """Any form of import at any place in a file is found."""
     assert len(floor_violations(path, text)) == 1
 
 
@@ -168,7 +168,7 @@ def test_an_import_upwards_is_found(path: str, text: str) -> None:
     ],
 )
 def test_an_import_downwards_is_fine(path: str, text: str) -> None:
-    """A folder may use itself, what is below it, and other packages."""
+    """A folder may import itself, folders below it, and other packages."""
     assert floor_violations(path, text) == []
 
 
@@ -190,5 +190,5 @@ def test_an_import_downwards_is_fine(path: str, text: str) -> None:
     ],
 )
 def test_a_core_that_reaches_outside_is_found(path: str, text: str, findings: int) -> None:
-    """Only the cores are held to it, and annotations may name ``random.Random``."""
+    """Only cores are checked, and annotations may name ``random.Random``."""
     assert len(core_violations(path, text)) == findings

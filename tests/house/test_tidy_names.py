@@ -1,4 +1,4 @@
-"""A class is found by its name: no two in the package share one."""
+"""Names of classes are unique in the package, so that a class is found by its name."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ SHARED: dict[str, str] = {
 
 
 def shared_names(texts: dict[str, str]) -> dict[str, list[str]]:
-    """Names of classes at the top of several files of the package."""
+    """Return names of top-level classes that several files of the package define."""
     files: dict[str, list[str]] = defaultdict(list)
     for path, text in texts.items():
         if in_package(path) and path.endswith(".py"):
@@ -35,13 +35,13 @@ def shared_names(texts: dict[str, str]) -> dict[str, list[str]]:
 
 
 def test_no_two_classes_share_a_name(texts: dict[str, str]) -> None:
-    """Or the table says why."""
+    """Exceptions are in the table with a reason."""
     found = shared_names(texts)
     assert {name: paths for name, paths in found.items() if name not in SHARED} == {}
 
 
 def test_a_shared_name_is_found() -> None:
-    """Whichever folders the two files are in."""
+    """The two files may be in any folders."""
     texts = {
         "zkfake/a.py": "class A: ...",
         "wire/b.py": "class A: ...\nclass B: ...",

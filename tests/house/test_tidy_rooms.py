@@ -1,4 +1,4 @@
-"""The rooms inside the folders as a test: floors, no circles, no crowd, no reaching in."""
+"""The rooms inside the folders as a test: order, circles, size, and use of private names."""
 
 from __future__ import annotations
 
@@ -76,18 +76,19 @@ ROOMS: dict[str, tuple[tuple[str, ...], ...]] = {
         ("*",),
     ),
 }
-"""Folder to its rooms, from the ground up. A room imports itself and what stands in groups before
-it; rooms of one group do not import each other. ``*`` stands for every file beside the rooms."""
+"""The rooms of each folder, from the lowest up. A room imports itself and rooms of earlier groups;
+rooms of one group do not import each other. ``*`` stands for every file beside the rooms.
+"""
 
 FILES_MAX = 20
 CROWDED: dict[str, str] = {"wire/kafka/apis": "one file per API of Kafka"}
-"""Folders that may hold more than ``FILES_MAX`` Python files beside each other, with the reason."""
+"""Folders that may have more than ``FILES_MAX`` Python files side by side, with the reason."""
 
 PUBLIC = frozenset(("_replace", "_asdict", "_make", "_fields"))
-"""Methods of every named tuple, for all to use in spite of their underscore."""
+"""Methods of named tuples, which are public in spite of their underscore."""
 
 KNOWN = frozenset(Path(__file__).with_name("still_open.txt").read_text().splitlines())
-"""What is still to be mended. Nothing may be added; what is mended has to go from the list."""
+"""Known findings. None may be added, and fixed ones have to be removed from the list."""
 
 _PYKKA = "Pykka's seam for runtimes of its actors; it has no public name"
 _LOOP = "asyncio's seam for event loops; it has no public name"
@@ -107,11 +108,11 @@ REACHES_IN: dict[tuple[str, str], str] = {
     ("programs/program_loop.py", "_app_transport"): "asyncio's own loops read it so",
     ("programs/watchdog.py", "_current_frames"): "sys._current_frames has no other name",
 }
-"""(path, private name) to the reason why the file uses a private name of another room."""
+"""The reason why a file uses a private name of another file, by (path, name)."""
 
 
 def room_violations(graph: dict[str, dict[str, int]]) -> list[str]:
-    """Imports that go up inside a folder, or across to a room of the same height."""
+    """Return imports that go up inside a folder, or across to a room of the same group."""
     found = []
     for module, targets in graph.items():
         folder, _, rest = module.partition(".")
@@ -138,7 +139,7 @@ def room_violations(graph: dict[str, dict[str, int]]) -> list[str]:
 
 
 def crowded_folders(paths: list[str]) -> list[str]:
-    """Folders in which nobody finds a file any more."""
+    """Return folders with too many files to find one."""
     counts = Counter(
         path.rpartition("/")[0]
         for path in paths
@@ -152,7 +153,7 @@ def crowded_folders(paths: list[str]) -> list[str]:
 
 
 def own_names(tree: ast.Module) -> set[str]:
-    """Private names that a file defines itself: functions, methods, attributes, slots, fields."""
+    """Return private names that a file defines: functions, methods, attributes, slots, fields."""
     names = set()
     for node in ast.walk(tree):
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
@@ -167,7 +168,7 @@ def own_names(tree: ast.Module) -> set[str]:
 
 
 def private_access(path: str, text: str) -> list[tuple[int, str]]:
-    """(line, name) of private names that belong to another file."""
+    """Return (line, name) of private names that belong to another file."""
     tree = ast.parse(text)
     own = own_names(tree)
     found = [
@@ -201,7 +202,7 @@ def graph(texts: dict[str, str]) -> dict[str, dict[str, int]]:
 
 @pytest.fixture(scope="module")
 def reaches_in(texts: dict[str, str]) -> list[tuple[str, str]]:
-    """(path, name) of the package's uses of private names of other files."""
+    """The uses of private names of other files in the package, as (path, name)."""
     return [
         (path, name)
         for path, text in texts.items()
@@ -213,7 +214,7 @@ def reaches_in(texts: dict[str, str]) -> list[tuple[str, str]]:
 def test_known_findings_still_exist(
     graph: dict[str, dict[str, int]], reaches_in: list[tuple[str, str]]
 ) -> None:
-    """A finding that was mended leaves the list."""
+    """A fixed finding is removed from the list."""
     found = set(room_violations(graph))
     found |= {f"{member} is in a circle" for circle in import_circles(graph) for member in circle}
     found |= {f"{path}: {name} is private to another file" for path, name in reaches_in}
@@ -221,24 +222,26 @@ def test_known_findings_still_exist(
 
 
 def test_rooms_import_only_what_stands_below_them(graph: dict[str, dict[str, int]]) -> None:
-    """The table in docs/ARCHITECTURE.md holds for every import, those for annotations included."""
+    """Every import, also for annotations, follows the order in ``ROOMS``."""
     check(room_violations(graph))
 
 
 def test_no_files_import_each_other(graph: dict[str, dict[str, int]]) -> None:
-    """Every module can be read after those it imports; imports for annotations count."""
+    """Imports have no circles, even with those for annotations."""
     circles = import_circles(graph)
     check([f"{member} is in a circle" for circle in circles for member in circle])
 
 
 def test_no_folder_is_crowded(texts: dict[str, str]) -> None:
-    """A folder holds at most 20 Python files beside each other."""
+    """A folder has at most 20 Python files side by side."""
     found = crowded_folders(list(texts))
     assert found == [], "\n" + "\n".join(found)
 
 
 def test_no_file_uses_the_private_names_of_another(reaches_in: list[tuple[str, str]]) -> None:
-    """What starts with an underscore is used in its own file only, or named with its reason."""
+    """A name that starts with an underscore is used only in its own file, or listed with
+    a reason.
+    """
     found = [
         f"{path}: {name} is private to another file"
         for path, name in reaches_in
@@ -263,12 +266,12 @@ def test_no_file_uses_the_private_names_of_another(reaches_in: list[tuple[str, s
     ],
 )
 def test_an_import_that_goes_up_or_across_is_found(module: str, target: str, findings: int) -> None:
-    """The rule of the rooms on single imports."""
+    """Single imports are checked."""
     assert len(room_violations({module: {target: 1}, target: {}})) == findings
 
 
 def test_a_circle_is_named_whole() -> None:
-    """Every member of a circle stands in the message, and nobody else."""
+    """The message has every member of a circle and no other module."""
     texts = {
         "zkfake/a.py": "from .b import B",
         "zkfake/b.py": "from . import c",
@@ -298,5 +301,5 @@ def test_a_crowded_folder_is_found() -> None:
     ],
 )
 def test_a_private_name_of_another_file_is_found(text: str, names: list[str]) -> None:
-    """Attributes and imports; what the file defines itself is its own."""
+    """Attributes and imports are checked; names that the file defines are its own."""
     assert [name for _, name in private_access("zkfake/a.py", text)] == names

@@ -1,4 +1,4 @@
-"""The commands that the tutorial names in its sentences work on the file its programs wrote."""
+"""The commands in the sentences of the tutorial work on the file that its programs wrote."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What pyright knows of the package: the types of all that is in the modules that are shipped."""
+"""pyright knows the types of everything in the shipped modules."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(400)]  # a first run reads a
 
 @pytest.fixture
 def installed(tmp_path: Path) -> Path:
-    """A folder with the package as an installation has it: pyright follows no import hook."""
+    """A folder with the package as installed, since pyright follows no import hook."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     for package in project["tool"]["setuptools"]["packages"]:
         folder = tmp_path.joinpath(*package.split("."))
@@ -31,7 +31,7 @@ def installed(tmp_path: Path) -> Path:
 
 @pytest.mark.skipif(not shutil.which("node"), reason="pyright runs on Node, which is not here")
 def test_the_type_of_everything_is_known(installed: Path) -> None:
-    """A checker infers little of an installed package: what it does not know is ``Any`` to it."""
+    """A checker infers little of an installed package: an unknown type is ``Any`` to its users."""
     environment = {**os.environ, **own_programs(), "PYTHONPATH": str(installed)}
     command = [sys.executable, "-m", "pyright", "--outputjson", "--ignoreexternal"]
     done = subprocess.run(

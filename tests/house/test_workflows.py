@@ -1,4 +1,4 @@
-"""The workflows for GitHub: they are valid, and run nothing that is not run elsewhere, too."""
+"""The workflows for GitHub are valid, and run only lines that also run elsewhere."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ ACTIONLINT = "github.com/rhysd/actionlint/cmd/actionlint@v1.7.7"
 
 
 def commands(path: Path) -> list[str]:
-    """What a workflow's steps run in a shell."""
+    """Return the shell commands of a workflow's steps."""
     return re.findall(r"^ *- run: (.*)$", path.read_text(encoding="utf-8"), re.MULTILINE)
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(400)  # a first run compiles it
 def test_actionlint_finds_nothing() -> None:
-    """Keys, expressions, names of runners and shell lines."""
+    """actionlint checks keys, expressions, names of runners and shell lines."""
     command = ["actionlint"] if shutil.which("actionlint") else ["go", "run", ACTIONLINT]
     if not shutil.which(command[0]):
         assert not os.environ.get("FAKEKAFKA_NO_SKIP"), "actionlint needs Go"
@@ -36,7 +36,7 @@ def test_actionlint_finds_nothing() -> None:
 
 @pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.stem)
 def test_continuous_integration_here_runs_what_a_workflow_runs(path: Path) -> None:
-    """A line that only a workflow had would fail for the first time at a release."""
+    """A line that only a workflow runs would fail for the first time at a release."""
     here = set((ROOT / ".ci" / "run").read_text(encoding="utf-8").splitlines())
     here = {line.partition(" #")[0].removeprefix("time ").strip() for line in here} | {
         "bash .ci/run"
@@ -47,7 +47,7 @@ def test_continuous_integration_here_runs_what_a_workflow_runs(path: Path) -> No
 
 
 def test_a_release_is_published_from_a_tag_without_a_password() -> None:
-    """Trusted publishing: the job may ask for a token, and no secret is named."""
+    """Trusted publishing: the job may request a token, and no workflow names a secret."""
     text = (ROOT / ".github" / "workflows" / "release.yml").read_text(encoding="utf-8")
     assert 'tags: ["v*"]' in text
     assert "id-token: write" in text
