@@ -27,7 +27,7 @@ def trace(tmp_path: Path) -> Path:
     return tmp_path / "run.fktrace"
 
 
-def said(debugger: Debugger, *commands: str) -> list[str]:
+def output_of(debugger: Debugger, *commands: str) -> list[str]:
     """Return the lines that the dialogue prints for some commands."""
     lines: list[str] = []
     mode = LineMode(debugger, lines.append)
@@ -39,12 +39,14 @@ def said(debugger: Debugger, *commands: str) -> list[str]:
 def test_a_dialogue_about_a_trace(trace: Path) -> None:
     """Every move prints the event and its changes; commands may be abbreviated."""
     with Debugger.of_trace(trace) as debugger:
-        told = said(debugger, "step 2", "rs", "goto #12", "why", "print", "goto 7s", "next zk-1")
+        told = output_of(
+            debugger, "step 2", "rs", "goto #12", "why", "print", "goto 7s", "next zk-1"
+        )
         assert told[0].startswith("#2 ")
         assert told[1] == "    broker-1/orders-0/role: None -> leader" or "orders-0" in told[1]
         assert any(line.startswith("#1 ") for line in told)
         assert any(line.startswith("because #10 ") for line in told)
-        crash = said(debugger, "goto 0", "c crash", "state broker-2", "actors")
+        crash = output_of(debugger, "goto 0", "c crash", "state broker-2", "actors")
         assert crash[1].startswith("#0 ") or "stopped: crash" in crash
         assert "broker-1" in crash[-1]
 
@@ -52,29 +54,31 @@ def test_a_dialogue_about_a_trace(trace: Path) -> None:
 def test_short_commands_mean_what_gdb_means(trace: Path) -> None:
     """Short commands are those of gdb; ``bt`` prints causes, and ``rs`` and ``rc`` go back."""
     with Debugger.of_trace(trace) as debugger:
-        assert said(debugger, "b crash") == ["  1  crash  (0 hits)"]
-        assert said(debugger, "c")[0] == "stopped: crash"
-        assert said(debugger, "bt") == said(debugger, "why")
+        assert output_of(debugger, "b crash") == ["  1  crash  (0 hits)"]
+        assert output_of(debugger, "c")[0] == "stopped: crash"
+        assert output_of(debugger, "bt") == output_of(debugger, "why")
         here = debugger.position
-        said(debugger, "p")
+        output_of(debugger, "p")
         assert debugger.position == here
-        said(debugger, "rs")
+        output_of(debugger, "rs")
         assert debugger.position == here - 1
-        told = said(debugger, "b 5")
+        told = output_of(debugger, "b 5")
         assert told == ["error: breakpoint '5': write `at 5` for an event's number or a time"]
         assert (
-            said(debugger, "info b") == said(debugger, "i breakpoints") == ["  1  crash  (1 hits)"]
+            output_of(debugger, "info b")
+            == output_of(debugger, "i breakpoints")
+            == ["  1  crash  (1 hits)"]
         )
-        assert said(debugger, "info broker-1") == said(debugger, "state broker-1")
-        assert said(debugger, "p broker-1/*") == said(debugger, "state broker-1/*")
-        assert said(debugger, "r")[1].startswith(f"#{here} ")
+        assert output_of(debugger, "info broker-1") == output_of(debugger, "state broker-1")
+        assert output_of(debugger, "p broker-1/*") == output_of(debugger, "state broker-1/*")
+        assert output_of(debugger, "r")[1].startswith(f"#{here} ")
 
 
 def test_a_breakpoint_is_set_on_the_way(trace: Path) -> None:
     """``c`` and ``rc`` with an argument set a breakpoint and run to it, forward or back."""
     with Debugger.of_trace(trace) as debugger:
-        assert said(debugger, "c restart")[0] == "stopped: restart"
-        assert said(debugger, "rc crash")[0] == "stopped: crash"
+        assert output_of(debugger, "c restart")[0] == "stopped: restart"
+        assert output_of(debugger, "rc crash")[0] == "stopped: crash"
         assert [point.text for point in debugger.breakpoints] == ["restart", "crash"]
 
 
@@ -105,19 +109,19 @@ def test_ctrl_c_stops_a_run_and_not_the_dialogue(trace: Path, kind: str) -> None
     with debugger:
         debugger.breakpoints.append(Breakpoint("press", press))
         handler = signal.getsignal(signal.SIGINT)
-        told = said(debugger, "continue")
+        told = output_of(debugger, "continue")
         assert told[0] == "stopped: Ctrl-C"
         assert pressed[0] <= debugger.position < pressed[0] + 1000
         assert told[1].startswith(f"#{debugger.position} ")
         assert signal.getsignal(signal.SIGINT) is handler
         debugger.breakpoints.clear()
-        assert said(debugger, "continue")[0] == "stopped: the run has ended"
+        assert output_of(debugger, "continue")[0] == "stopped: the run has ended"
 
 
 def test_a_wrong_command_prints_an_error_and_changes_nothing(trace: Path) -> None:
     """The error for a wrong command suggests a correct one, and the position stays."""
     with Debugger.of_trace(trace) as debugger:
-        told = said(
+        told = output_of(
             debugger, "stpe", "step x", "delete 3", "break crsh", "do kil", "goto 99", "save"
         )
         assert told[0] == "error: there is no command 'stpe'; did you mean 'step'?"
@@ -147,7 +151,7 @@ def test_a_scenario_is_changed_and_saved(tmp_path: Path) -> None:
     text = (ROOT / "examples/scenarios/failover.toml").read_text(encoding="utf-8")
     with Debugger.of_scenario(parse_scenario(text, "failover"), 1) as debugger:
         out = tmp_path / "fork.toml"
-        told = said(debugger, "goto 4s", "do kill broker=2", f"save {out}")
+        told = output_of(debugger, "goto 4s", "do kill broker=2", f"save {out}")
         assert "kill broker=2" in told[-2]
         assert told[-1] == f"written; again: fakekafka run {out}"
     spec = load_scenario(out)

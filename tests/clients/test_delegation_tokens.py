@@ -48,7 +48,7 @@ async def logged_in(cluster: Cluster, user: str) -> RawClient:
     return client
 
 
-async def asked(client: RawClient, key: int, version: int, **fields: Any) -> Any:
+async def answer_to(client: RawClient, key: int, version: int, **fields: Any) -> Any:
     """Return the answer; of a refusal, whose times kio cannot parse, only the error."""
     client.request(key, version, 7, **fields)
     frame = await client.frame()
@@ -66,7 +66,7 @@ async def create(client: RawClient, **fields: Any) -> Any:
         "max_lifetime": _ms(-1),
         **fields,
     }
-    return await asked(client, CREATE, 3, **values)
+    return await answer_to(client, CREATE, 3, **values)
 
 
 def _ms(value: int) -> Any:
@@ -75,7 +75,7 @@ def _ms(value: int) -> Any:
     return i64Timedelta.parse(datetime.timedelta(milliseconds=value))
 
 
-async def come_in(cluster: Cluster, token: Any, broker: int = 2) -> Any:
+async def authenticate(cluster: Cluster, token: Any, broker: int = 2) -> Any:
     """Authenticate by SCRAM with a token and return the last answer."""
     client = await connected(cluster, broker=broker)
     await shake_hands(client, "SCRAM-SHA-256")
@@ -103,7 +103,7 @@ def test_a_token_stands_for_its_owner_at_every_broker(cluster: Cluster) -> None:
             cluster.wait_until,
             lambda: all(b.security.tokens.all() for b in cluster.running.living_brokers()),
         )
-        other, answer = await come_in(cluster, token)
+        other, answer = await authenticate(cluster, token)
         assert answer.error_code == ErrorCode.NONE
         assert 0 < answer.session_lifetime.total_seconds() <= 86400
         refused = await create(other)
@@ -120,17 +120,17 @@ def test_a_renewer_may_let_a_token_live_longer_or_end(cluster: Cluster) -> None:
     async def test() -> None:
         alice, bob = await logged_in(cluster, "alice"), await logged_in(cluster, "bob")
         token, own = await create(alice), await create(bob, renewers=())
-        answer = await asked(bob, RENEW, 2, hmac=token.hmac, renew_period=_ms(1000))
+        answer = await answer_to(bob, RENEW, 2, hmac=token.hmac, renew_period=_ms(1000))
         assert answer.error_code == ErrorCode.NONE
-        answer = await asked(alice, RENEW, 2, hmac=own.hmac, renew_period=_ms(1000))
+        answer = await answer_to(alice, RENEW, 2, hmac=own.hmac, renew_period=_ms(1000))
         assert answer.error_code == ErrorCode.DELEGATION_TOKEN_OWNER_MISMATCH
-        listed = await asked(alice, DESCRIBE, 3, owners=None)
+        listed = await answer_to(alice, DESCRIBE, 3, owners=None)
         assert {found.token_id for found in listed.tokens} >= {token.token_id}
-        answer = await asked(bob, EXPIRE, 2, hmac=token.hmac, expiry_time_period=_ms(-1))
+        answer = await answer_to(bob, EXPIRE, 2, hmac=token.hmac, expiry_time_period=_ms(-1))
         assert answer.error_code == ErrorCode.NONE
-        answer = await asked(bob, RENEW, 2, hmac=token.hmac, renew_period=_ms(1000))
+        answer = await answer_to(bob, RENEW, 2, hmac=token.hmac, renew_period=_ms(1000))
         assert answer.error_code == ErrorCode.DELEGATION_TOKEN_NOT_FOUND
-        client, answer = await come_in(cluster, token, broker=1)
+        client, answer = await authenticate(cluster, token, broker=1)
         assert answer.error_code == ErrorCode.SASL_AUTHENTICATION_FAILED
         for one in (alice, bob, client):
             await one.close()

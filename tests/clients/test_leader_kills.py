@@ -172,7 +172,7 @@ def kill_leaders(cluster: Cluster, kills: int) -> list[int]:
     pause = threading.Event()
     next_s = time.monotonic()
 
-    def start_those_due() -> bool:
+    def start_due_brokers() -> bool:
         """Start brokers that were down long enough, also after a failed start; return whether all
         serve.
         """
@@ -185,7 +185,7 @@ def kill_leaders(cluster: Cluster, kills: int) -> list[int]:
 
     def victim() -> PartitionView | None:
         """Return a partition whose leader may die."""
-        start_those_due()
+        start_due_brokers()
         for distance in range(PARTITIONS):
             number = (len(killed) + distance) % PARTITIONS
             view = cluster.partition(TOPIC, number)
@@ -197,7 +197,7 @@ def kill_leaders(cluster: Cluster, kills: int) -> list[int]:
 
     while len(killed) < kills:
         while (left_s := next_s - time.monotonic()) > 0:
-            start_those_due()
+            start_due_brokers()
             pause.wait(min(left_s, PAUSE_S / 10))
         next_s = max(next_s, time.monotonic()) + PAUSE_S
         chosen = None
@@ -208,7 +208,7 @@ def kill_leaders(cluster: Cluster, kills: int) -> list[int]:
         cluster.broker(chosen.leader).kill()
         killed.append(chosen.partition)
         deaths[chosen.leader] = Death(time.monotonic(), chosen)
-    cluster.wait_until(start_those_due, PATIENCE_S)
+    cluster.wait_until(start_due_brokers, PATIENCE_S)
     return killed
 
 

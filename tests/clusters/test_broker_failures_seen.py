@@ -17,7 +17,7 @@ from fakekafka.protocol.values import ReplicaAssignment, TopicPartition
 from fakekafka.tests.support.whole_clusters import (
     CURRENT,
     ask,
-    heard,
+    cached_partition_state,
     in_sync,
     in_zookeeper,
     running,
@@ -57,7 +57,7 @@ def test_a_new_partition_starts_without_its_dead_replica(version: str) -> None:
         replicas = {TopicPartition("t", p): ReplicaAssignment((2, 1)) for p in (0, 1)}
         topic_id = topic_znode(cluster)["topic_id"]
         in_zookeeper(cluster, lambda zk: zk.topics.set_topic_assignment("t", topic_id, replicas))
-        cluster.run_until(lambda: heard(cluster, 1, partition=1) is not None)
+        cluster.run_until(lambda: cached_partition_state(cluster, 1, partition=1) is not None)
         assert stored(cluster, "t", 1) == (1, 0, [1])
 
 
@@ -69,14 +69,17 @@ def test_a_stopped_follower_is_offline_for_everyone_until_it_returns(version: st
         cluster.broker(3).shutdown()
         in_sync(cluster, 2)
         for at in (1, 2):
-            moved, untouched = heard(cluster, at), heard(cluster, at, partition=1)
+            moved, untouched = (
+                cached_partition_state(cluster, at),
+                cached_partition_state(cluster, at, partition=1),
+            )
             assert (moved.replicas, moved.isr, moved.offline_replicas) == ((2, 3), (2,), (3,))
             assert (untouched.isr, untouched.leader_epoch) == ((2, 1), 0)
             assert untouched.offline_replicas == ()
         cluster.broker(3).start()
         in_sync(cluster, 2, 3)
         for at in (1, 2, 3):
-            moved = heard(cluster, at)
+            moved = cached_partition_state(cluster, at)
             assert (moved.isr, moved.offline_replicas) == ((2, 3), ())
 
 
@@ -90,7 +93,7 @@ def test_a_partition_of_a_broker_that_stays_down_is_shown_without_leader(version
             cluster.broker(broker_id).shutdown()
         for broker_id in (1, 2):
             cluster.broker(broker_id).start()
-            cluster.run_until(lambda: heard(cluster, 1) is not None)
+            cluster.run_until(lambda: cached_partition_state(cluster, 1) is not None)
             cluster.run_for(1000)
         for at in (1, 2):
             (topic,) = ask(cluster, at, MetadataRequest(("t",), False)).topics
@@ -113,7 +116,7 @@ def test_a_broker_that_bounces_unnoticed_gets_its_state_again(
         cluster.broker(2).shutdown()
         cluster.broker(2).start()
         cluster.run_for(500)
-        assert heard(cluster, 2) is None, "nobody told it anything yet"
+        assert cached_partition_state(cluster, 2) is None, "nobody told it anything yet"
         cluster.broker(1).resume()
         cluster.run_for(500)
         broker = cluster.processes[2].broker
@@ -123,11 +126,11 @@ def test_a_broker_that_bounces_unnoticed_gets_its_state_again(
             in_sync(cluster, 1, 2)
             assert hosted is not None
             assert not hosted.is_leader
-            assert heard(cluster, 2).leader == 1
+            assert cached_partition_state(cluster, 2).leader == 1
             assert [b.id for b in broker.metadata_cache.alive_brokers()] == [1, 2, 3]
         else:
             assert hosted is None
-            assert heard(cluster, 2) is None
+            assert cached_partition_state(cluster, 2) is None
 
 
 def test_control_requests_come_by_no_listener_of_clients() -> None:

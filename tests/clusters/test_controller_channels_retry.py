@@ -7,7 +7,7 @@ from fakekafka.actors.delivery import Delivery
 from fakekafka.protocol.admin import CreateTopicsRequest, NewTopic
 from fakekafka.protocol.control import LeaderAndIsrRequest, UpdateMetadataRequest
 from fakekafka.protocol.versions import JUDGED_VERSIONS
-from fakekafka.tests.support.whole_clusters import heard, running
+from fakekafka.tests.support.whole_clusters import cached_partition_state, running
 
 
 @pytest.mark.parametrize("version", JUDGED_VERSIONS)
@@ -31,7 +31,7 @@ def test_a_lost_request_is_sent_again_after_the_request_timeout(version: str) ->
         cluster.run_for(3000)
         assert arrived == []
         cluster.network.heal()
-        cluster.run_until(lambda: heard(cluster, 2) is not None)
+        cluster.run_until(lambda: cached_partition_state(cluster, 2) is not None)
         times = [at for at, _ in arrived]
         assert times == sorted(times)
         assert 4200 <= times[0] - began_ms <= 4250

@@ -9,8 +9,8 @@ from fakekafka.protocol.values import ReplicaAssignment, TopicPartition
 from fakekafka.protocol.versions import JUDGED_VERSIONS
 from fakekafka.tests.support.whole_clusters import (
     CURRENT,
+    cached_partition_state,
     has_znode,
-    heard,
     in_zookeeper,
     running,
     stored,
@@ -42,7 +42,7 @@ def grow(cluster: Simulation, by: int = 1) -> None:
     in_zookeeper(cluster, lambda zk: zk.topics.set_topic_assignment("t", topic_id, replicas), by)
 
 
-def all_traces_gone(cluster: Simulation) -> bool:
+def is_completely_deleted(cluster: Simulation) -> bool:
     tree = cluster.zookeeper.tree()
     paths = ("/brokers/topics/t", "/config/topics/t", MARK)
     return not any(path in tree for path in paths) and not holders(cluster)
@@ -70,7 +70,7 @@ def test_a_deletion_waits_for_a_follower_that_is_down(version: str) -> None:
         cluster.run_for(60_000)
         assert has_znode(cluster, MARK)
         cluster.broker(3).start()
-        cluster.run_until(lambda: all_traces_gone(cluster))
+        cluster.run_until(lambda: is_completely_deleted(cluster))
         assert cluster.topics() == []
 
 
@@ -89,7 +89,7 @@ def test_a_suspended_deletion_survives_its_controller(version: str) -> None:
         cluster.run_for(1000)
         assert has_znode(cluster, MARK)
         cluster.broker(3).start()
-        cluster.run_until(lambda: all_traces_gone(cluster))
+        cluster.run_until(lambda: is_completely_deleted(cluster))
 
 
 @pytest.mark.parametrize("version", JUDGED_VERSIONS)
@@ -101,7 +101,7 @@ def test_partitions_added_to_a_dying_topic_are_ignored(version: str) -> None:
         cluster.run_for(1000)
         assert holders(cluster, 1) == []
         cluster.broker(3).start()
-        cluster.run_until(lambda: all_traces_gone(cluster))
+        cluster.run_until(lambda: is_completely_deleted(cluster))
         assert holders(cluster, 1) == []
 
 
@@ -138,7 +138,7 @@ def test_a_topic_that_grew_without_a_controller_is_deleted_completely(version: s
         assert topic_znode(cluster)["partitions"].keys() == {"0", "1"}
         assert has_znode(cluster, MARK)
         cluster.broker(3).start()
-        cluster.run_until(lambda: all_traces_gone(cluster))
+        cluster.run_until(lambda: is_completely_deleted(cluster))
         assert holders(cluster, 1) == []
 
 
@@ -149,7 +149,7 @@ def test_a_deleted_topic_can_be_created_again(version: str) -> None:
         cluster.produce("t", ["old", "older"])
         before = topic_znode(cluster)
         cluster.delete_topic("t")
-        assert all_traces_gone(cluster)
+        assert is_completely_deleted(cluster)
         cluster.create_topic("t", assignment={0: [1, 2, 3]})
         after = topic_znode(cluster)
         assert after["partitions"] == before["partitions"]
@@ -160,4 +160,4 @@ def test_a_deleted_topic_can_be_created_again(version: str) -> None:
         assert cluster.produce("t", "new") == 0
         cluster.run_for(1000)
         assert [r.value for r in cluster.consume("t")] == [b"new"]
-        assert heard(cluster, 3).leader == 1
+        assert cached_partition_state(cluster, 3).leader == 1

@@ -11,8 +11,8 @@ from fakekafka.protocol.versions import JUDGED_VERSIONS
 from fakekafka.tests.support.whole_clusters import (
     CURRENT,
     ask,
+    cached_partition_state,
     has_znode,
-    heard,
     in_sync,
     in_zookeeper,
     running,
@@ -58,7 +58,7 @@ def test_the_election_znode_can_be_used_repeatedly(version: str) -> None:
             elect_by_znode(cluster)
             assert stored(cluster)[:2] == (2, 2 * turn)
         cluster.run_for(100)
-        assert heard(cluster, 1).leader == 2
+        assert cached_partition_state(cluster, 1).leader == 2
 
 
 @pytest.mark.parametrize("version", JUDGED_VERSIONS)

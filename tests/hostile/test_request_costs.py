@@ -11,8 +11,8 @@ from fakekafka.tests.support.coordinator_shapes import (
     find_coordinator,
     init_producer_id,
     join_group,
-    of_members,
-    of_transactions,
+    member_shapes,
+    transaction_shapes,
 )
 from fakekafka.tests.support.growing_requests import NAMES, PARTITION_KINDS, Shape
 from fakekafka.tests.support.request_shapes import shapes
@@ -87,7 +87,7 @@ def test_the_cost_is_linear_for_a_producer_with_a_transaction(
     cluster: Cluster, sender: Sender, kind: str
 ) -> None:
     """Such requests are not refused early, but reach the coordinator."""
-    for shape in of_transactions(sender, kind):
+    for shape in transaction_shapes(sender, kind):
         assert_is_cheap(cluster, shape)
 
 
@@ -96,7 +96,7 @@ def test_the_cost_is_linear_for_a_member_of_a_group(
     cluster: Cluster, sender: Sender, kind: str
 ) -> None:
     """The leader's SyncGroup has thousands of assignments."""
-    for shape in of_members(sender, kind):
+    for shape in member_shapes(sender, kind):
         body, _ = answer(cluster, shape.frame(1))
         assert body[4:6] == b"\0\0"
         assert_is_cheap(cluster, shape)

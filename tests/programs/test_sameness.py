@@ -52,7 +52,7 @@ def recorded(
         return Recorded.of(simulation)
 
 
-def told(first: Recorded, *others: Recorded) -> str:
+def difference_message(first: Recorded, *others: Recorded) -> str:
     """Return the message of the error; each call of another process returns the next run."""
     runs = iter(others)
     with pytest.raises(RunsDiffer) as failure:
@@ -78,7 +78,7 @@ def test_the_first_differing_event_and_its_line_of_code_are_reported() -> None:
     """The error shows both hash seeds, the row on both sides, and what differs in it."""
     first = recorded(note_all, ["a", "b", "c"])._replace(hash_seed=3)
     other = recorded(note_all, ["a", "c", "b"])._replace(hash_seed=4)
-    text = told(first, other, other)
+    text = difference_message(first, other, other)
     rows = text.splitlines()
     assert rows[0].startswith("two runs of seed 7 are the same up to event #")
     assert rows[1].startswith("  hash seed 3: #")
@@ -98,7 +98,7 @@ def test_the_first_differing_event_and_its_line_of_code_are_reported() -> None:
 def test_a_difference_under_one_hash_seed_is_reported_as_such() -> None:
     """The error says if two processes with the same hash seed differ, too."""
     runs = [recorded(note_all, names) for names in (["a", "b"], ["b", "a"], ["b", "b"])]
-    assert "two processes with one hash seed differ, too" in told(*runs)
+    assert "two processes with one hash seed differ, too" in difference_message(*runs)
 
 
 def test_a_pinned_hash_seed_is_that_of_the_second_process(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -119,14 +119,14 @@ def test_a_pinned_hash_seed_is_that_of_the_second_process(monkeypatch: pytest.Mo
 def test_a_difference_between_acts_of_programs_is_found() -> None:
     """A difference among the acts of programs is found although it is no event of the trace."""
     first, other = recorded(sleep_all, [1.0, 2.0]), recorded(sleep_all, [2.0, 1.0])
-    text = told(first, other, other)
+    text = difference_message(first, other, other)
     assert text.startswith("two runs of seed 7 give the same events, but their programs act")
     assert f"waits until 1.013500 s, at {line_of(sleep_all, 2)}" in text
 
 
 def test_a_run_that_ends_sooner_differs() -> None:
     first, other = recorded(note_all, ["a"]), recorded(note_all, ["a", "b"])
-    text = told(first, other, other)
+    text = difference_message(first, other, other)
     assert "(has ended)" in text
     assert "  this process, hash seed random: nothing more" in text
 
@@ -143,7 +143,7 @@ def test_where_no_program_did_anything_else_the_test_is_the_reason() -> None:
         return fault
 
     first, other = (recorded(sleep_all, [0.3], at(span_ms)) for span_ms in (100, 101))
-    assert "  no program acted differently before: a function of the test" in told(
+    assert "  no program acted differently before: a function of the test" in difference_message(
         first, other, other
     )
 

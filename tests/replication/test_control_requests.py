@@ -104,7 +104,7 @@ def test_unassigned_broker_is_refused_and_goes_offline() -> None:
     assert cluster[2].manager.offline_count == 1
 
 
-def told(cluster: ReplicaCluster, epoch: int, topic_id: str) -> ErrorCode:
+def leader_and_isr_error(cluster: ReplicaCluster, epoch: int, topic_id: str) -> ErrorCode:
     """Return broker 0's answer to a LeaderAndIsr request with this topic id."""
     ids = (("t", topic_id),) if topic_id else ()
     state = cluster.partition_state(leader_epoch=epoch)
@@ -118,12 +118,12 @@ def test_topic_ids(version: str) -> None:
     accepted."""
     cluster = led(version)
     assert cluster[0].log().topic_id == ""
-    assert told(cluster, 1, "first") is ErrorCode.NONE
+    assert leader_and_isr_error(cluster, 1, "first") is ErrorCode.NONE
     assert cluster[0].log().topic_id == "first"
-    assert told(cluster, 2, "second") is ErrorCode.INCONSISTENT_TOPIC_ID
+    assert leader_and_isr_error(cluster, 2, "second") is ErrorCode.INCONSISTENT_TOPIC_ID
     assert cluster[0].partition().leader_epoch == 1
     assert cluster[0].log().topic_id == "first"
-    assert told(cluster, 2, "") is ErrorCode.NONE
+    assert leader_and_isr_error(cluster, 2, "") is ErrorCode.NONE
 
 
 @pytest.mark.parametrize(("version", "first"), [("2.8", ""), ("3.9", "id")])
@@ -134,18 +134,18 @@ def test_when_a_new_log_gets_its_topic_id(version: str, first: str) -> None:
     cluster[0].manager.roles.stop_replicas(
         StopReplicaRequest(9, 1, -1, (StopReplicaPartitionState("t", 0, -1, True),))
     )
-    assert told(cluster, 1, "id") is ErrorCode.NONE
+    assert leader_and_isr_error(cluster, 1, "id") is ErrorCode.NONE
     assert cluster[0].log().topic_id == first
-    assert told(cluster, 2, "id") is ErrorCode.NONE
+    assert leader_and_isr_error(cluster, 2, "id") is ErrorCode.NONE
     assert cluster[0].log().topic_id == "id"
 
 
 def test_a_request_without_news_may_bring_the_topic_id() -> None:
     """Since 3.0 a controller that has just learnt of topic ids may send them in the same epoch."""
     cluster = led("3.9")
-    assert told(cluster, 0, "id") is ErrorCode.NONE
+    assert leader_and_isr_error(cluster, 0, "id") is ErrorCode.NONE
     assert cluster[0].log().topic_id == "id"
-    assert told(cluster, 0, "id") is ErrorCode.STALE_CONTROLLER_EPOCH
+    assert leader_and_isr_error(cluster, 0, "id") is ErrorCode.STALE_CONTROLLER_EPOCH
 
 
 @pytest.mark.parametrize(
@@ -164,10 +164,10 @@ def test_a_log_of_a_former_topic_is_not_taken_for_the_new_one(
     that the replica is never served, and is not offline either.
     """
     cluster = led(version)
-    assert told(cluster, 1, "former") is ErrorCode.NONE
+    assert leader_and_isr_error(cluster, 1, "former") is ErrorCode.NONE
     cluster[0].kill()
     cluster[0].start()
-    assert [told(cluster, epoch, "new") for epoch in (0, 1)] == answers
+    assert [leader_and_isr_error(cluster, epoch, "new") for epoch in (0, 1)] == answers
     assert cluster[0].disk.stored_topic_id(TP) == "former"
     assert not cluster[0].manager.hosted.is_offline(TP)
     if version == "3.9":

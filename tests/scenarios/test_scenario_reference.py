@@ -30,18 +30,18 @@ def keys() -> list[str]:
     return sorted(names | {"workload"})
 
 
-def is_told(name: str) -> bool:
+def is_documented(name: str) -> bool:
     """Return True if the page has the key in a table, in a section's title or in running text."""
     return re.search(rf"`{name}[`( ]|^## {name}$", PAGE, re.MULTILINE) is not None
 
 
 @pytest.mark.parametrize("name", [*keys(), *ACTIONS, *METRICS, *NAMES, *QUESTIONS])
 def test_every_name_of_a_scenario_is_in_the_reference(name: str) -> None:
-    assert is_told(name), f"docs/reference/scenarios.md does not have `{name}`"
+    assert is_documented(name), f"docs/reference/scenarios.md does not have `{name}`"
 
 
 def test_a_name_that_is_missing_is_noticed() -> None:
-    assert not is_told("nothing_of_this_name")
+    assert not is_documented("nothing_of_this_name")
 
 
 def test_the_example_of_the_reference_holds() -> None:

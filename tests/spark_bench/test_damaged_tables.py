@@ -73,7 +73,7 @@ def test_a_file_without_a_checksum_is_read(tmp_path: Path) -> None:
         read_file(path)
 
 
-def begun(small: str, out: Path) -> None:
+def write_incomplete_batch(small: str, out: Path) -> None:
     """Write four of six runs of a batch, each as a part of its own."""
     plan = make_plan(small, 3)
     out.mkdir()
@@ -95,7 +95,7 @@ def test_the_runs_of_a_damaged_part_are_made_again(
     """A damaged part of any table has its runs repeated; other parts are kept."""
     out = tmp_path / "out"
     run_suite(small, engine="serial", runs=3, out=tmp_path / "whole")
-    begun(small, out)
+    write_incomplete_batch(small, out)
     kept = (out / "hist" / "part-00002.parquet").stat().st_ino
     damaged = out / table / "part-00001.parquet"
     damage(damaged)

@@ -62,13 +62,13 @@ _NEW_MEMBER = {"groupId": "g", "memberId": "m", "rebalanceTimeoutMs": 9000}
 def coordinator_shapes() -> Iterator[Shape]:
     """Yield all requests to coordinators."""
     for kind in PARTITION_KINDS:
-        yield from of_transactions(_NOBODY, kind)
+        yield from transaction_shapes(_NOBODY, kind)
         deleted = partitions(kind, {"partitionIndex": INDEX})
         yield Shape("OffsetDelete", 47, 0, {"groupId": "g", "topics": deleted}, kind)
         described = partitions(kind, array="partitionIndexes")
         yield Shape("DescribeProducers", 61, 0, {"topics": described}, kind)
     for kind in NAMES:
-        yield from of_members(_NOBODY, kind)
+        yield from member_shapes(_NOBODY, kind)
         for title, key, version, tree in _OF_NAMES:
             yield Shape(title, key, version, tree, kind)
         # In a group of its own, as a join would wait for another member.
@@ -98,7 +98,7 @@ def init_producer_id(transactional_id: str | None) -> Shape:
     return Shape("InitProducerId", 22, 0, tree)
 
 
-def of_members(sender: Sender, kind: str) -> Iterator[Shape]:
+def member_shapes(sender: Sender, kind: str) -> Iterator[Shape]:
     """Yield a member's requests that have arrays of members."""
     assigned = Many({"memberId": "{name}", "assignment": b"x"})
     yield Shape("SyncGroup", 14, 1, {**sender.member, "assignments": assigned}, kind)
@@ -107,7 +107,7 @@ def of_members(sender: Sender, kind: str) -> Iterator[Shape]:
     yield Shape("LeaveGroup", 13, 3, left, kind)
 
 
-def of_transactions(sender: Sender, kind: str) -> Iterator[Shape]:
+def transaction_shapes(sender: Sender, kind: str) -> Iterator[Shape]:
     """Yield the requests of one transaction."""
     topics = partitions(kind)
     yield Shape("AddPartitionsToTxn", 24, 0, {

@@ -106,7 +106,7 @@ _M_MMAP_THRESHOLD = -3
 _LARGE_BYTES = 1 << 20
 
 
-def give_freed_memory_back() -> None:
+def return_freed_memory() -> None:
     """Have glibc return large blocks as soon as they are freed.
 
     By default glibc raises its thresholds with the blocks it sees, and keeps up to 64 MB of free
@@ -344,7 +344,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=int.from_bytes(os.urandom(4), "big"))
     parser.add_argument("--idle", type=int, default=2000)
     options = parser.parse_args()
-    give_freed_memory_back()
+    return_freed_memory()
     needed = 2 * (options.idle + 200)
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft < needed:

@@ -79,7 +79,9 @@ def in_sync(simulation: Simulation, *broker_ids: int, topic: str = "t", partitio
     simulation.run_for(100)
 
 
-def heard(simulation: Simulation, at: int, topic: str = "t", partition: int = 0) -> Any:
+def cached_partition_state(
+    simulation: Simulation, at: int, topic: str = "t", partition: int = 0
+) -> Any:
     """Return a partition's state in a broker's metadata, or None if it is unknown there."""
     broker = simulation.processes[at].broker
     assert broker is not None

@@ -147,12 +147,12 @@ def frame(
     return struct.pack(">i", len(request)) + request
 
 
-def asked(key: int, version: int, /, **fields: Any) -> Any:
+def decoded_request(key: int, version: int, /, **fields: Any) -> Any:
     """Return the request as a broker decodes it."""
     return CODEC.decode(key, version, memoryview(body(key, version, fields)))
 
 
-def answered(key: int, version: int, response: Any, request: Any = None) -> Any:
+def decoded_response(key: int, version: int, response: Any, request: Any = None) -> Any:
     """Return the response as a client decodes it, to its last byte."""
     raw = b"".join(CODEC.encode(key, version, response, request))
     tree, size = read(message(key, "response"), version, raw)

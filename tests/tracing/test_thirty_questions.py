@@ -171,7 +171,7 @@ def lost_session(simulation: Simulation) -> None:
     simulation.run_for(40_000)
 
 
-def told_while_paused(simulation: Simulation) -> None:
+def leader_elected_while_paused(simulation: Simulation) -> None:
     """Create a topic with leader 3 while broker 3 is paused."""
     simulation.run_for(1000)
     simulation.broker(3).pause()
@@ -265,7 +265,7 @@ def made_without_controller(simulation: Simulation) -> None:
     simulation.run_for(40_000)
 
 
-def led_back(simulation: Simulation) -> None:
+def preferred_leader_returns(simulation: Simulation) -> None:
     """Kill the preferred leader, restart it, and wait until it leads again."""
     simulation.run_for(1000)
     simulation.broker(2).kill()
@@ -321,7 +321,7 @@ def lost_quorum(simulation: Simulation) -> None:
     simulation.run_for(60_000)
 
 
-def asked_in_vain(simulation: Simulation) -> None:
+def request_to_a_paused_broker(simulation: Simulation) -> None:
     """Send an administrative request to a paused broker."""
     simulation.run_for(1000)
     simulation.broker(3).pause()
@@ -330,7 +330,7 @@ def asked_in_vain(simulation: Simulation) -> None:
         simulation.ask(3, ElectLeadersRequest(0, (TopicPartition("t", 0),)), timeout_s=7)
 
 
-def died_while_asked(simulation: Simulation) -> None:
+def leader_dies_during_a_request(simulation: Simulation) -> None:
     """Kill a leader that does not answer, before the producer's request times out."""
     shop = simulation.producer("shop", acks=1)
     shop.produce(("t", 0), b"a")
@@ -393,7 +393,7 @@ def delayed_by_hand(simulation: Simulation) -> None:
     simulation.run_for(3000)
 
 
-def nobody_syncs(simulation: Simulation) -> None:
+def members_isolated_before_sync(simulation: Simulation) -> None:
     """Isolate both members between joining and SyncGroup."""
     for name in ("member-a", "member-b"):
         simulation.group_consumer("g", ["t"], name=name, rebalance_timeout_ms=6000)
@@ -404,7 +404,7 @@ def nobody_syncs(simulation: Simulation) -> None:
     simulation.run_for(30_000)
 
 
-def left_alone(simulation: Simulation) -> None:
+def only_member_isolated(simulation: Simulation) -> None:
     """Isolate a group's only member, whose offsets expire after a minute."""
     simulation.group_consumer("g", ["t"], name="member-a")
     simulation.run_for(8000)
@@ -439,7 +439,7 @@ def shut_down_in_vain(simulation: Simulation) -> None:
     simulation.run_for(60_000)
 
 
-def created_where_nobody_is(simulation: Simulation) -> None:
+def topic_on_a_dead_broker(simulation: Simulation) -> None:
     """Create a topic whose only replica is on a dead broker."""
     simulation.broker(3).kill()
     simulation.run_for(30_000)
@@ -467,7 +467,7 @@ def id_not_used(simulation: Simulation) -> None:
     simulation.run_for(30_000)
 
 
-def never_known(simulation: Simulation) -> None:
+def producer_without_metadata(simulation: Simulation) -> None:
     """Isolate a producer from the beginning, so that it never gets metadata."""
     shop = simulation.producer("shop", max_block_ms=3000)
     simulation.network.isolate("shop")
@@ -605,14 +605,14 @@ QUESTIONS: tuple[Question, ...] = (
     ),
     Question(
         "Why did the administrator's request fail?",
-        asked_in_vain,
+        request_to_a_paused_broker,
         "last kind == expire",
         ("waited 7.0 s for broker-3, which was paused", "(paused)"),
         "broker-3",
     ),
     Question(
         "Why did the controller tell the broker again?",
-        told_while_paused,
+        leader_elected_while_paused,
         "last kind == send and actor == 'controller-1' and type == 'LeaderAndIsrRequest' "
         "and peer == 'broker-3'",
         ("LeaderAndIsrRequest", "waited 30.0 s for broker-3, which was paused", "(paused)"),
@@ -813,7 +813,7 @@ QUESTIONS: tuple[Question, ...] = (
     ),
     Question(
         "Why did the leadership go back? The controller looks every five minutes",
-        led_back,
+        preferred_leader_returns,
         "last change broker-2/t-0/role if new == 'leader'",
         ("LeaderAndIsrRequest", "Rebalance._on_timer"),
         "",
@@ -832,7 +832,7 @@ QUESTIONS: tuple[Question, ...] = (
     # -- who was tried again, once more ------------------------------------------
     Question(
         "Why did the producer send again? Its leader died while it waited",
-        died_while_asked,
+        leader_dies_during_a_request,
         AT_RETRY,
         ("client_retry", "broker-2 is killed"),
         "broker-2 is killed",
@@ -952,7 +952,7 @@ QUESTIONS: tuple[Question, ...] = (
     # -- groups and transactions, once more -------------------------------------------------------
     Question(
         "Why was the generation given up? Its members did not ask for their assignments",
-        nobody_syncs,
+        members_isolated_before_sync,
         "last kind == expire and actor == 'broker-1'",
         ("waited 6.0 s for member-a and member-b, which were cut off",),
         "partition [['member-a']",
@@ -978,7 +978,7 @@ QUESTIONS: tuple[Question, ...] = (
     ),
     Question(
         "Why is the group gone? Its offsets were kept long enough; the broker looks every so often",
-        left_alone,
+        only_member_isolated,
         "last change broker-1/groups/g/state",
         ("GroupStore._expire",),
         "",
@@ -1009,7 +1009,7 @@ QUESTIONS: tuple[Question, ...] = (
     # -- administration, groups, clients and ZooKeeper, a third time ------------------------------
     Question(
         "Why did the creation of the topic time out? Its only replica is on a dead broker",
-        created_where_nobody_is,
+        topic_on_a_dead_broker,
         "last kind == send and type == 'CreateTopicsResponse'",
         ("CreateTopicsResponse", "waited 3.0 s for broker-3, which was off"),
         "broker-3 is killed",
@@ -1025,7 +1025,7 @@ QUESTIONS: tuple[Question, ...] = (
     ),
     Question(
         "Why did the producer give up? Nobody had ever told it of the partition",
-        never_known,
+        producer_without_metadata,
         "kind == client_fail",
         ("client_fail", "waited 3.0 s for broker-1, which was cut off"),
         "partition [['shop']",
@@ -1257,9 +1257,9 @@ def timers_set_in(tree: ast.Module) -> Iterator[str]:
         if setter in SETTERS or is_one_timer or setter == "_every":
             callback = call.args[2 if setter == "_every" else -1]
             if not (isinstance(call.args[0], ast.Constant) and call.args[0].value is None):
-                yield name_given(callback, within)
+                yield callback_name(callback, within)
 
-    def name_given(callback: ast.expr, within: tuple[str, ...]) -> str:
+    def callback_name(callback: ast.expr, within: tuple[str, ...]) -> str:
         method = ".".join(within[:2])
         if isinstance(callback, ast.Call):  # functools.partial
             callback = callback.args[0]

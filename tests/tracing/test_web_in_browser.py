@@ -117,7 +117,7 @@ def open_page(browser: Any, folder: Path) -> Iterator[Open]:
     complaints: list[str] = []
     pages = []
 
-    def open_it(name: str = "run.html", hash_: str = "") -> Any:
+    def open_at(name: str = "run.html", hash_: str = "") -> Any:
         page = browser.new_page()
         pages.append(page)
         page.set_default_timeout(30_000)
@@ -133,7 +133,7 @@ def open_page(browser: Any, folder: Path) -> Iterator[Open]:
         page.wait_for_selector("html[data-ready]", state="attached")
         return page
 
-    yield open_it
+    yield open_at
     for page in pages:
         page.close()
     assert complaints == []

@@ -57,7 +57,7 @@ def stored(simulation: Simulation) -> tuple[int, str, str]:
     return block["broker"], block["block_start"], block["block_end"]
 
 
-def asked(simulation: Simulation) -> list[tuple[str, str | None]]:
+def block_requests(simulation: Simulation) -> list[tuple[str, str | None]]:
     """Return (sender, receiver) of every AllocateProducerIds request."""
     return [
         (event.actor, event.peer)
@@ -72,7 +72,7 @@ def test_the_controller_writes_the_block_that_a_broker_asks_for(simulation: Simu
     assert stored(simulation) == (2, "0", "999")
     assert first_id(simulation, 1) == 1000
     assert stored(simulation) == (1, "1000", "1999")
-    assert asked(simulation) == [("broker-2", "broker-1"), ("broker-1", "broker-1")]
+    assert block_requests(simulation) == [("broker-2", "broker-1"), ("broker-1", "broker-1")]
 
 
 @pytest.mark.parametrize("version", ["1.1", "2.8"])
@@ -82,7 +82,7 @@ def test_before_3_0_brokers_write_their_blocks_themselves(version: str) -> None:
         assert stored(simulation)[1:] == ("2000", "2999")
         firsts = [ask(simulation, broker_id) for broker_id in (1, 2, 3)]
         assert sorted(firsts) == [(ErrorCode.NONE, first) for first in (0, 1000, 2000)]
-        assert asked(simulation) == []
+        assert block_requests(simulation) == []
         assert use_up(simulation, 2, 1000) == 3000
         assert stored(simulation) == (2, "3000", "3999")
 
@@ -129,7 +129,7 @@ def test_a_broker_refused_by_a_former_controller_asks_the_new_one(simulation: Si
     simulation.network.release()
     simulation.run_for(300)
     assert ask(simulation, 3) == (ErrorCode.NONE, 0)
-    asked_by_3 = [peer for actor, peer in asked(simulation) if actor == "broker-3"]
+    asked_by_3 = [peer for actor, peer in block_requests(simulation) if actor == "broker-3"]
     assert asked_by_3[0] == "broker-1"
     assert asked_by_3[-1] == "broker-2"
     assert asked_by_3.count("broker-2") == 1
@@ -150,11 +150,11 @@ def test_an_unanswered_request_ends_after_the_request_timeout(
     next_id()
     simulation.run_for(3900)
     next_id()
-    sent = len(asked(simulation))
+    sent = len(block_requests(simulation))
     simulation.run_for(200)
-    assert len(asked(simulation)) == sent
+    assert len(block_requests(simulation)) == sent
     next_id()
-    assert len(asked(simulation)) == sent + 1
+    assert len(block_requests(simulation)) == sent + 1
 
 
 @pytest.mark.parametrize(
@@ -180,7 +180,7 @@ def test_a_refusal_is_followed_by_a_pause(simulation: Simulation) -> None:
     assert ask(simulation, 2)[0] is RELOADING
     simulation.run_for(5)
     assert ask(simulation, 2)[0] is RELOADING
-    assert len(asked(simulation)) == 1
+    assert len(block_requests(simulation)) == 1
     simulation.run_for(60)
     assert first_id(simulation, 2) == 0
-    assert len(asked(simulation)) == 2
+    assert len(block_requests(simulation)) == 2

@@ -36,11 +36,11 @@ def beat(rig: ConsumerGroupRig, name: str, count: int) -> ErrorCode:
     error = NONE
     for _ in range(count):
         rig.host.advance(9000)
-        error = rig.heartbeat(name, epoch_of(rig, name) if name in known(rig) else 1)
+        error = rig.heartbeat(name, epoch_of(rig, name) if name in member_names(rig) else 1)
     return error
 
 
-def known(rig: ConsumerGroupRig) -> list[str]:
+def member_names(rig: ConsumerGroupRig) -> list[str]:
     """Return the names of the group's members."""
     ids = {member.member_id for member in rig.described().members}
     return [name for name, member_id in rig.ids.items() if member_id in ids]
@@ -57,7 +57,7 @@ def test_a_classic_member_that_rejoins_and_syncs_in_time_stays(rig: ConsumerGrou
     rejoin(rig, "c", 0, 1)
     for _ in range(8):
         beat(rig, "c", 1)
-        assert known(rig) == ["c"]
+        assert member_names(rig) == ["c"]
 
 
 def test_a_classic_member_that_joins_and_never_syncs_is_removed(rig: ConsumerGroupRig) -> None:
@@ -66,9 +66,9 @@ def test_a_classic_member_that_joins_and_never_syncs_is_removed(rig: ConsumerGro
     joined = rig.join("c", protocols=subscription(0, 1))
     assert error_of(joined) is NONE
     beat(rig, "c", 6)
-    assert known(rig) == ["c"]
+    assert member_names(rig) == ["c"]
     beat(rig, "c", 1)
-    assert known(rig) == []
+    assert member_names(rig) == []
 
 
 def test_a_member_has_its_own_session(rig: ConsumerGroupRig) -> None:
@@ -78,9 +78,9 @@ def test_a_member_has_its_own_session(rig: ConsumerGroupRig) -> None:
     rig.sync("e", generation=epoch_of(rig, "e"))
     rig.heartbeat("e", epoch_of(rig, "e"))
     rig.host.advance(29_999)
-    assert known(rig) == ["e"]
+    assert member_names(rig) == ["e"]
     rig.host.advance(1)
-    assert known(rig) == []
+    assert member_names(rig) == []
 
 
 def test_a_classic_member_must_rejoin_when_its_awaited_partitions_are_free(

@@ -11,7 +11,7 @@ from fakekafka.tests.support.compaction import compacted, content, put
 from fakekafka.tests.support.logs import Tools
 
 
-def of_one_key(tools: type[Tools], count: int, **overrides: Any) -> Any:
+def log_of_one_key(tools: type[Tools], count: int, **overrides: Any) -> Any:
     """A log of records of one key, one per segment, the last segment closed; no record is
     replicated."""
     log = tools.log(cleanup_policy="compact", segment_bytes=100, **overrides)
@@ -21,7 +21,7 @@ def of_one_key(tools: type[Tools], count: int, **overrides: Any) -> Any:
     return log
 
 
-def left(log: Any) -> list[int]:
+def remaining_offsets(log: Any) -> list[int]:
     return [offset for offset, _, _ in content(log)]
 
 
@@ -34,11 +34,11 @@ def test_unreplicated_records_are_not_compacted(
 ) -> None:
     """A record is not removed for a later one that is not replicated, as another leader may lack
     that one."""
-    log = of_one_key(tools, 4)
+    log = log_of_one_key(tools, 4)
     log.update_high_watermark(high_watermark)
     assert first_uncleanable_offset(log, tools.now_ms) == high_watermark
     compact(log, tools.now_ms, force=True)
-    assert left(log) == kept
+    assert remaining_offsets(log) == kept
 
 
 @pytest.mark.parametrize("first", [0, 1, 2])
@@ -57,7 +57,7 @@ def test_records_behind_an_open_transaction_are_not_compacted(
     log.update_high_watermark(log.log_end_offset)
     assert first_uncleanable_offset(log, tools.now_ms) == first
     compact(log, tools.now_ms, force=True)
-    assert left(log) == list(range(max(0, first - 1), first + 3))
+    assert remaining_offsets(log) == list(range(max(0, first - 1), first + 3))
 
 
 def test_a_transaction_is_open_until_its_marker_is_replicated(tools: type[Tools]) -> None:
@@ -77,11 +77,11 @@ def test_a_transaction_is_open_until_its_marker_is_replicated(tools: type[Tools]
 
 def test_a_record_as_old_as_the_lag_may_go(tools: type[Tools]) -> None:
     """Only records younger than ``min.compaction.lag.ms`` are protected."""
-    log = of_one_key(tools, 2, min_compaction_lag_ms=1000)
+    log = log_of_one_key(tools, 2, min_compaction_lag_ms=1000)
     log.update_high_watermark(2)
     assert compact(log, tools.now_ms + 999, force=True) is None
     assert compact(log, tools.now_ms + 1000, force=True) is not None
-    assert left(log) == [1]
+    assert remaining_offsets(log) == [1]
 
 
 @pytest.mark.parametrize(("clean", "dirty", "is_due"), [(3, 2, False), (2, 2, False), (2, 3, True)])

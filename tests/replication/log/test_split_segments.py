@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 SIZES = st.lists(st.tuples(st.integers(1, 300), st.integers(0, 50)), min_size=1, max_size=30)
 
 
-def made(version: str, batches: list[tuple[int, int]]) -> Log:
+def filled_log(version: str, batches: list[tuple[int, int]]) -> Log:
     log = Tools.log(version)
     for size, time in batches:
         append_as_leader(log, Tools.data(b"x" * size, b"y", times=[NOW_MS + time] * 2), 0, NOW_MS)
@@ -37,7 +37,7 @@ def test_a_log_with_split_segments_is_the_same_log(
 ) -> None:
     """Every offset and time finds the same batches in a log with split segments, also after a
     truncation."""
-    whole, split = made(version, batches), made(version, batches)
+    whole, split = filled_log(version, batches), filled_log(version, batches)
     split_segments(split.storage, bytes_max, split.settings.index_interval_bytes)
     assert [s.base_offset for s in split.segments] == sorted(
         {s.base_offset for s in split.segments}
@@ -59,7 +59,7 @@ def test_an_abort_stays_with_its_marker() -> None:
     """A reader below an aborted transaction's marker finds the abort in whichever part has it."""
     from fakekafka.replication.log.segment import AbortedEntry
 
-    log = made("3.9", [(200, 0)] * 10)
+    log = filled_log("3.9", [(200, 0)] * 10)
     entries = [AbortedEntry(7, 0, 3, 4), AbortedEntry(8, 4, 15, 16)]
     log.segments[0].aborted = entries
     split_segments(log.storage, 300, log.settings.index_interval_bytes)
@@ -71,7 +71,7 @@ def test_an_abort_stays_with_its_marker() -> None:
 
 
 def test_records_below_the_log_start_cannot_be_read() -> None:
-    log = made("3.9", [(200, 0)] * 10)
+    log = filled_log("3.9", [(200, 0)] * 10)
     split_segments(log.storage, 300, log.settings.index_interval_bytes)
     from fakekafka.replication.log.retention import delete_below
 

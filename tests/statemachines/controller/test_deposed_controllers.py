@@ -33,7 +33,7 @@ def reassign_by_znode(cluster: ControllerCluster) -> None:
     run_now(cluster.zk.admin.create_partition_reassignment({TP: (1, 3)}))
 
 
-def reassign_what_is_not_there_by_znode(cluster: ControllerCluster) -> None:
+def reassign_unknown_partition_by_znode(cluster: ControllerCluster) -> None:
     unknown = TopicPartition("nothing", 0)
     run_now(cluster.zk.admin.create_partition_reassignment({unknown: (1,), MOVING: (3,)}))
 
@@ -62,7 +62,7 @@ def delete_a_topic(cluster: ControllerCluster) -> None:
     run_now(cluster.zk.admin.create_delete_topic_path("t"))
 
 
-def delete_what_is_not_there(cluster: ControllerCluster) -> None:
+def delete_unknown_topic(cluster: ControllerCluster) -> None:
     run_now(cluster.zk.admin.create_delete_topic_path("nothing"))
 
 
@@ -94,12 +94,12 @@ ACTIONS: tuple[Callable[[ControllerCluster], None], ...] = (
     reassign,
     cancel_a_reassignment,
     reassign_by_znode,
-    reassign_what_is_not_there_by_znode,
+    reassign_unknown_partition_by_znode,
     alter_an_isr,
     announce_an_isr,
     announce_a_failed_disk,
     delete_a_topic,
-    delete_what_is_not_there,
+    delete_unknown_topic,
     elect_by_znode,
     create_a_topic,
     add_a_partition,
@@ -108,7 +108,7 @@ ACTIONS: tuple[Callable[[ControllerCluster], None], ...] = (
 )
 
 
-BY_ZNODE = (reassign_by_znode, reassign_what_is_not_there_by_znode)
+BY_ZNODE = (reassign_by_znode, reassign_unknown_partition_by_znode)
 
 
 def stored(cluster: ControllerCluster) -> dict[str, tuple[bytes | None, int]]:

@@ -47,7 +47,9 @@ def decision(leader: int = 1, leader_epoch: int = 3) -> LeaderIsrAndControllerEp
     return LeaderIsrAndControllerEpoch(LeaderAndIsr(leader, leader_epoch, REPLICAS, 8), 1)
 
 
-def tell(core: Core, tp: TopicPartition, *broker_ids: int, is_new: bool = False) -> None:
+def add_leader_and_isr(
+    core: Core, tp: TopicPartition, *broker_ids: int, is_new: bool = False
+) -> None:
     core.batch.add_leader_and_isr_request_for_brokers(
         broker_ids, tp, decision(), ReplicaAssignment(REPLICAS), is_new
     )
@@ -67,7 +69,7 @@ def test_leader_and_isr_brings_metadata_along(cluster: Any) -> None:
     """CP-166: one request of each kind has the controller's id and epoch, and causes an event."""
     cluster.batch.new_batch()
     for tp in (T0, T1, U0):
-        tell(cluster, tp, 2)
+        add_leader_and_isr(cluster, tp, 2)
     send(cluster)
     [(broker_id, request)] = cluster.channels.of(LeaderAndIsrRequest)
     assert (broker_id, request.controller_id, request.controller_epoch) == (2, 5, 7)
@@ -101,7 +103,7 @@ def test_a_partition_state_carries_the_whole_decision(cluster: Any) -> None:
 
 def test_is_new_sticks(cluster: Any) -> None:
     """CP-167: true, then false, stays true; the rest is as decided last."""
-    tell(cluster, T0, 2, is_new=True)
+    add_leader_and_isr(cluster, T0, 2, is_new=True)
     cluster.batch.add_leader_and_isr_request_for_brokers(
         [2, 3], T0, decision(leader_epoch=4), ReplicaAssignment(REPLICAS), False
     )
@@ -115,7 +117,7 @@ def test_requests_go_only_to_registered_brokers(cluster: Any) -> None:
     """CP-168: broker 2 is shutting down and 3 is dead; negative ids are ignored."""
     cluster.context.brokers.shutting_down_broker_ids.add(2)
     cluster.context.brokers.remove_live_brokers([3])
-    tell(cluster, T0, 1, 2, 3, -1)
+    add_leader_and_isr(cluster, T0, 1, 2, 3, -1)
     send(cluster)
     assert sorted(cluster.channels.leader_and_isr()) == [1, 2]
     [request, same] = cluster.channels.update_metadata().values()
@@ -196,7 +198,7 @@ def test_older_requests_carry_neither_broker_epoch_nor_topic_ids(make_core: Make
     ):
         core = prepared(make_core(1, 2, version=version))
         core.context.topics.add_topic_id("t", "id")
-        tell(core, T0, 1)
+        add_leader_and_isr(core, T0, 1)
         send(core)
         [(_, request)] = core.channels.of(LeaderAndIsrRequest)
         metadata = core.channels.update_metadata()[1]
@@ -281,7 +283,7 @@ def test_kinds_are_sent_in_order(cluster: Any) -> None:
     """The order is LeaderAndIsr, UpdateMetadata, StopReplica, each by broker id
     (docs/kafka/control-requests.md#batch)."""
     cluster.batch.add_stop_replica_request_for_brokers([1], T0, False)
-    tell(cluster, T0, 3, 1)
+    add_leader_and_isr(cluster, T0, 3, 1)
     send(cluster)
     order = [(type(request).__name__[:-7], b) for b, request, _ in cluster.channels.sent]
     assert order == [
@@ -296,7 +298,7 @@ def test_kinds_are_sent_in_order(cluster: Any) -> None:
 
 def test_leftovers_keep_the_next_batch_closed(cluster: Any) -> None:
     """The next batch opens once they are sent or dropped."""
-    tell(cluster, T0, 1)
+    add_leader_and_isr(cluster, T0, 1)
     with pytest.raises(IllegalState, match="LeaderAndIsr requests to brokers"):
         cluster.batch.new_batch()
     cluster.batch.clear()
@@ -314,7 +316,7 @@ def test_leftovers_keep_the_next_batch_closed(cluster: Any) -> None:
 def test_a_refusing_channel_is_an_illegal_state(cluster: Any) -> None:
     """The error is logged and raised, upon which the controller resigns."""
     cluster.channels.failure = RuntimeError("no such queue")
-    tell(cluster, T0, 1)
+    add_leader_and_isr(cluster, T0, 1)
     with pytest.raises(IllegalState, match="no such queue"):
         send(cluster)
     assert "no such queue" in cluster.errors()
@@ -322,7 +324,7 @@ def test_a_refusing_channel_is_an_illegal_state(cluster: Any) -> None:
 
 def test_a_shared_partition_state_serves_all_brokers(cluster: Any) -> None:
     """Thousands of replicas share one object per partition."""
-    tell(cluster, T0, 1, 2, 3)
+    add_leader_and_isr(cluster, T0, 1, 2, 3)
     send(cluster)
     states = [s for [s] in cluster.channels.leader_and_isr().values()]
     assert states[0] is states[1] is states[2]

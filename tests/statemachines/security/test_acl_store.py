@@ -67,7 +67,7 @@ class Broker:
     def create(self, *acls: Acl) -> CreateAclsResponse:
         return run_now(self.store.create(CreateAclsRequest(acls)))
 
-    def known(self) -> dict[Resource, list[AclEntry]]:
+    def known_acls(self) -> dict[Resource, list[AclEntry]]:
         """Return the ACLs that the broker knows once all notifications are applied."""
         self.host.advance(0)
         found: dict[Resource, list[AclEntry]] = {}
@@ -85,7 +85,7 @@ def test_an_acl_is_stored_and_announced_to_every_broker(zookeeper: LocalZooKeepe
     """It is in the znode of its resource, and a notification names the resource."""
     one, other = Broker(zookeeper), Broker(zookeeper)
     assert one.create(Acl(ORDERS, READ)).results == ((ErrorCode.NONE, None),)
-    assert one.known() == other.known() == {ORDERS: [READ]}
+    assert one.known_acls() == other.known_acls() == {ORDERS: [READ]}
     assert json.loads(zookeeper.get("/kafka-acl/Topic/orders") or b"") == {
         "version": 1,
         "acls": [
@@ -99,7 +99,7 @@ def test_acls_of_a_prefix_are_kept_apart(zookeeper: LocalZooKeeper) -> None:
     """They are below ``/kafka-acl-extended``, which brokers before 2.0 do not read (KIP-290)."""
     one, other = Broker(zookeeper), Broker(zookeeper)
     one.create(Acl(PREFIX, READ), Acl(ORDERS, WRITE))
-    assert other.known() == {PREFIX: [READ], ORDERS: [WRITE]}
+    assert other.known_acls() == {PREFIX: [READ], ORDERS: [WRITE]}
     assert zookeeper.children("/kafka-acl-extended/prefixed/Topic") == ["ord"]
     assert len(zookeeper.children("/kafka-acl-extended-changes")) == 1
     assert len(zookeeper.children("/kafka-acl-changes")) == 1
@@ -110,7 +110,7 @@ def test_acls_are_added_to_the_existing_ones_of_a_resource(zookeeper: LocalZooKe
     one = Broker(zookeeper)
     one.create(Acl(ORDERS, READ))
     one.create(Acl(ORDERS, WRITE), Acl(ORDERS, READ))
-    assert one.known() == {ORDERS: [READ, WRITE]}
+    assert one.known_acls() == {ORDERS: [READ, WRITE]}
     assert len(zookeeper.children("/kafka-acl-changes")) == 2
     one.create(Acl(ORDERS, READ))
     assert len(zookeeper.children("/kafka-acl-changes")) == 2
@@ -122,14 +122,14 @@ def test_a_broker_that_starts_reads_all_acls(zookeeper: LocalZooKeeper) -> None:
     one.create(Acl(ORDERS, READ), Acl(PREFIX, NO_WRITE))
     for path in [path for path in zookeeper.tree.walk() if "/acl_changes_" in path]:
         run_now(one.fixture.zk.requests.delete_path(path, recursive_delete=False))
-    assert Broker(zookeeper).known() == {ORDERS: [READ], PREFIX: [NO_WRITE]}
+    assert Broker(zookeeper).known_acls() == {ORDERS: [READ], PREFIX: [NO_WRITE]}
 
 
 def test_before_2_0_a_broker_knows_no_prefixes(zookeeper: LocalZooKeeper) -> None:
     """It follows only the notifications of literal ACLs (KIP-290)."""
     Broker(zookeeper).create(Acl(PREFIX, READ), Acl(ORDERS, READ))
     old = Broker(zookeeper, "1.1")
-    assert old.known() == {ORDERS: [READ]}
+    assert old.known_acls() == {ORDERS: [READ]}
     assert [followed.path for followed in old.store.followed] == ["/kafka-acl-changes"]
 
 
@@ -155,7 +155,7 @@ def test_a_concurrent_change_of_another_broker_is_kept(zookeeper: LocalZooKeeper
     one, other = Broker(zookeeper), Broker(zookeeper)
     one.create(Acl(ORDERS, READ))
     create_against(other, one, SetDataRequest, ZkCode.BADVERSION)
-    assert one.known() == {ORDERS: [READ, NO_WRITE, WRITE]}
+    assert one.known_acls() == {ORDERS: [READ, NO_WRITE, WRITE]}
 
 
 def test_a_znode_that_another_broker_creates_concurrently_is_kept(
@@ -164,7 +164,7 @@ def test_a_znode_that_another_broker_creates_concurrently_is_kept(
     """After NODEEXISTS the ACLs are read again."""
     one, other = Broker(zookeeper), Broker(zookeeper)
     create_against(other, one, CreateRequest, ZkCode.NODEEXISTS)
-    assert one.known() == {ORDERS: [NO_WRITE, WRITE]}
+    assert one.known_acls() == {ORDERS: [NO_WRITE, WRITE]}
 
 
 def test_an_acl_added_meanwhile_outlives_the_deletion_of_all_others(
@@ -184,7 +184,7 @@ def test_an_acl_added_meanwhile_outlives_the_deletion_of_all_others(
     one.fixture.client.fail_next(race, ZkCode.BADVERSION)
     run_now(one.store.delete(DeleteAclsRequest((AclFilter(principal="User:alice"),))))
     assert raced
-    assert one.known() == other.known() == {ORDERS: [NO_WRITE]}
+    assert one.known_acls() == other.known_acls() == {ORDERS: [NO_WRITE]}
 
 
 def test_after_ten_lost_races_a_change_is_given_up(zookeeper: LocalZooKeeper) -> None:
@@ -198,7 +198,7 @@ def test_after_ten_lost_races_a_change_is_given_up(zookeeper: LocalZooKeeper) ->
     with pytest.raises(ValueError, match="changed concurrently in all 10 attempts"):
         one.create(Acl(ORDERS, WRITE))
     one.create(Acl(ORDERS, WRITE))
-    assert one.known() == {ORDERS: [WRITE]}
+    assert one.known_acls() == {ORDERS: [WRITE]}
 
 
 def test_deleted_acls_are_gone_at_every_broker(zookeeper: LocalZooKeeper) -> None:
@@ -214,7 +214,7 @@ def test_deleted_acls_are_gone_at_every_broker(zookeeper: LocalZooKeeper) -> Non
         (Acl(ORDERS, WRITE),),
         (),
     ]
-    assert one.known() == other.known() == {}
+    assert one.known_acls() == other.known_acls() == {}
     assert zookeeper.children("/kafka-acl/Topic") == []
     assert zookeeper.children("/kafka-acl-extended/prefixed/Topic") == []
 
@@ -224,7 +224,7 @@ def test_acls_that_a_filter_does_not_match_stay(zookeeper: LocalZooKeeper) -> No
     one = Broker(zookeeper)
     one.create(Acl(ORDERS, READ), Acl(ORDERS, NO_WRITE))
     run_now(one.store.delete(DeleteAclsRequest((AclFilter(principal="User:alice"),))))
-    assert one.known() == {ORDERS: [NO_WRITE]}
+    assert one.known_acls() == {ORDERS: [NO_WRITE]}
 
 
 def test_acls_are_described_by_a_filter(zookeeper: LocalZooKeeper) -> None:
@@ -268,7 +268,7 @@ def test_an_acl_without_a_definite_resource_is_refused(
     one = Broker(zookeeper)
     response = one.create(acl, Acl(ORDERS, WRITE))
     assert response.results == ((ErrorCode.INVALID_REQUEST, text), (ErrorCode.NONE, None))
-    assert one.known() == {ORDERS: [WRITE]}
+    assert one.known_acls() == {ORDERS: [WRITE]}
 
 
 def test_a_filter_of_something_unknown_is_refused(zookeeper: LocalZooKeeper) -> None:
@@ -280,7 +280,7 @@ def test_a_filter_of_something_unknown_is_refused(zookeeper: LocalZooKeeper) -> 
     assert (described.error, described.acls) == (ErrorCode.INVALID_REQUEST, ())
     (deleted,) = run_now(one.store.delete(DeleteAclsRequest((unknown,)))).results
     assert (deleted.error, deleted.acls) == (ErrorCode.INVALID_REQUEST, ())
-    assert one.known() == {ORDERS: [READ]}
+    assert one.known_acls() == {ORDERS: [READ]}
 
 
 def test_without_an_authorizer_every_request_is_refused(zookeeper: LocalZooKeeper) -> None:

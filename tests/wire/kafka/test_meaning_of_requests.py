@@ -10,7 +10,7 @@ from fakekafka.protocol.errors import ClientError, ErrorCode
 from fakekafka.protocol.fetch_session_epochs import EPOCH_MAX
 from fakekafka.protocol.security import acls, delegation_tokens, quotas
 from fakekafka.protocol.values import ZERO_UUID, TopicPartition, uuid_text
-from fakekafka.tests.support.wire_trees import asked, body
+from fakekafka.tests.support.wire_trees import body, decoded_request
 from fakekafka.wire.kafka.api import CodecAnswer
 from fakekafka.wire.kafka.apis.metadata import WrongEndpointType
 from fakekafka.wire.kafka.codec import Codec
@@ -30,7 +30,7 @@ A_0, A_1 = TopicPartition("a", 0), TopicPartition("a", 1)
 AN_ID = bytes(range(16))
 
 
-def of_a(*partitions: dict[str, Any], name: str = "name", **more: Any) -> list[dict[str, Any]]:
+def topic_a(*partitions: dict[str, Any], name: str = "name", **more: Any) -> list[dict[str, Any]]:
     """Return topic a with some partitions, in the form that many requests have."""
     return [{name: "a", "partitions": list(partitions), **more}]
 
@@ -40,7 +40,7 @@ def of_a(*partitions: dict[str, Any], name: str = "name", **more: Any) -> list[d
 
 def test_a_partition_produced_twice_has_the_last_records_in_the_first_place() -> None:
     named = [{"index": n, "records": records} for n, records in ((0, b"x"), (1, None), (0, b"y"))]
-    request = asked(PRODUCE, 9, topicData=[{"name": "a", "partitionData": named}])
+    request = decoded_request(PRODUCE, 9, topicData=[{"name": "a", "partitionData": named}])
     assert [(p.topic_partition, p.records) for p in request.partitions] == [
         (A_0, b"y"),
         (A_1, None),
@@ -48,8 +48,8 @@ def test_a_partition_produced_twice_has_the_last_records_in_the_first_place() ->
 
 
 def fetched(version: int, entry: dict[str, Any] | None = None, **fields: Any) -> Any:
-    topics = of_a({"partition": 0, **(entry or {})}, name="topic", topicId=AN_ID)
-    return asked(FETCH, version, topics=topics, **fields)
+    topics = topic_a({"partition": 0, **(entry or {})}, name="topic", topicId=AN_ID)
+    return decoded_request(FETCH, version, topics=topics, **fields)
 
 
 @pytest.mark.parametrize("version", [0, 2, 3])
@@ -112,7 +112,7 @@ def test_a_fetch_with_an_unresolved_topic_id_stays_outside_sessions(
 
 def test_records_are_deleted_before_the_offset_that_was_named_last() -> None:
     entries = [{"partitionIndex": 0, "offset": offset} for offset in (4, 5)]
-    request = asked(DELETE_RECORDS, 2, topics=of_a(*entries), timeoutMs=9)
+    request = decoded_request(DELETE_RECORDS, 2, topics=topic_a(*entries), timeoutMs=9)
     assert request == data.DeleteRecordsRequest(9, ((A_0, 5),))
 
 
@@ -122,13 +122,15 @@ def test_records_are_deleted_before_the_offset_that_was_named_last() -> None:
 def test_version_0_of_list_offsets_requests_several_offsets_and_others_one() -> None:
     entry = {"partitionIndex": 0, "timestamp": -1, "maxNumOffsets": 7}
     for version, most in ((0, 7), (1, 1)):
-        request = asked(LIST_OFFSETS, version, replicaId=-1, topics=of_a(entry))
+        request = decoded_request(LIST_OFFSETS, version, replicaId=-1, topics=topic_a(entry))
         partition = data.ListOffsetsPartition(A_0, -1, -1, most)
         assert request == data.ListOffsetsRequest(-1, (partition,))
 
 
 def test_offsets_at_an_unknown_isolation_level_are_answered() -> None:
-    answer = asked(LIST_OFFSETS, 2, isolationLevel=2, topics=of_a({"partitionIndex": 0}))
+    answer = decoded_request(
+        LIST_OFFSETS, 2, isolationLevel=2, topics=topic_a({"partitionIndex": 0})
+    )
     assert isinstance(answer, CodecAnswer)
     assert [(p.topic_partition, p.error) for p in answer.response.partitions] == [(A_0, UNEXPECTED)]
 
@@ -138,8 +140,8 @@ def test_an_epoch_request_without_a_replica_id_comes_from_a_consumer(
     version: int, replica_id: int
 ) -> None:
     entry = {"partition": 0, "leaderEpoch": 6}
-    topics = of_a(entry, name="topic")
-    request = asked(OFFSET_FOR_LEADER_EPOCH, version, replicaId=5, topics=topics)
+    topics = topic_a(entry, name="topic")
+    request = decoded_request(OFFSET_FOR_LEADER_EPOCH, version, replicaId=5, topics=topics)
     partition = data.OffsetForLeaderEpochPartition(A_0, 6)
     assert request == data.OffsetForLeaderEpochRequest(replica_id, (partition,))
 
@@ -153,7 +155,7 @@ def test_an_offset_that_is_committed_twice_counts_once_since_version_1(
         {"partitionIndex": 0, "committedOffset": offset, "committedMetadata": None}
         for offset in (4, 5)
     ]
-    request = asked(OFFSET_COMMIT, version, groupId="g", topics=of_a(*entries))
+    request = decoded_request(OFFSET_COMMIT, version, groupId="g", topics=topic_a(*entries))
     assert [(p.offset, p.metadata) for p in request.partitions] == [(one, "") for one in offsets]
     assert (request.generation, request.member_id, request.retention_time_ms) == (-1, "", -1)
 
@@ -161,27 +163,27 @@ def test_an_offset_that_is_committed_twice_counts_once_since_version_1(
 def test_offsets_in_zookeeper_need_a_group() -> None:
     """``PathUtils`` throws an exception for the path of an empty group."""
     entry = {"partitionIndex": 0, "committedMetadata": ""}
-    committed = asked(OFFSET_COMMIT, 0, topics=of_a(entry))
+    committed = decoded_request(OFFSET_COMMIT, 0, topics=topic_a(entry))
     assert committed == CodecAnswer(groups.OffsetCommitResponse(((A_0, UNEXPECTED),)))
     topics = [{"name": "a", "partitionIndexes": [0]}]
-    fetched = asked(OFFSET_FETCH, 0, topics=topics)
+    fetched = decoded_request(OFFSET_FETCH, 0, topics=topics)
     result = groups.CommittedOffset(A_0, UNEXPECTED, metadata="")
     assert fetched == CodecAnswer(groups.OffsetFetchResponse(ErrorCode.NONE, (result,)))
-    assert isinstance(asked(OFFSET_FETCH, 1, topics=topics), groups.OffsetFetchRequest)
+    assert isinstance(decoded_request(OFFSET_FETCH, 1, topics=topics), groups.OffsetFetchRequest)
 
 
 def test_null_requests_all_committed_offsets_and_repetitions_are_dropped() -> None:
     topics = [{"name": "a", "partitionIndexes": [0, 1, 0]}]
-    request = asked(OFFSET_FETCH, 7, groupId="g", topics=topics, requireStable=True)
+    request = decoded_request(OFFSET_FETCH, 7, groupId="g", topics=topics, requireStable=True)
     assert request == groups.OffsetFetchRequest("g", (A_0, A_1), True)
-    assert asked(OFFSET_FETCH, 7, groupId="g", topics=None).partitions is None
+    assert decoded_request(OFFSET_FETCH, 7, groupId="g", topics=None).partitions is None
 
 
 def test_each_group_is_a_request_of_its_own_since_version_8() -> None:
     """KIP-709: each group is its own request; version 9 adds the member."""
     of_one = {"groupId": "g", "topics": None}
     of_other = {"groupId": "h", "topics": [], "memberId": "m", "memberEpoch": 4}
-    split = asked(OFFSET_FETCH, 9, groups=[of_one, of_other], requireStable=True)
+    split = decoded_request(OFFSET_FETCH, 9, groups=[of_one, of_other], requireStable=True)
     assert split.requests == (
         groups.OffsetFetchRequest("g", None, True),
         groups.OffsetFetchRequest("h", (), True, "m", 4),
@@ -193,18 +195,20 @@ def test_each_group_is_a_request_of_its_own_since_version_8() -> None:
 
 def test_keys_of_coordinators_come_alone_before_version_4() -> None:
     """KIP-699: several keys came with version 4; version 0 has groups only."""
-    assert asked(FIND_COORDINATOR, 0, key="g") == data.FindCoordinatorRequest(("g",), 0)
-    several = asked(FIND_COORDINATOR, 4, coordinatorKeys=["t", "u"], keyType=1)
+    assert decoded_request(FIND_COORDINATOR, 0, key="g") == data.FindCoordinatorRequest(("g",), 0)
+    several = decoded_request(FIND_COORDINATOR, 4, coordinatorKeys=["t", "u"], keyType=1)
     assert several == data.FindCoordinatorRequest(("t", "u"), 1)
 
 
 def test_members_leave_alone_before_version_3() -> None:
     """KIP-345: several members may leave at once since version 3."""
-    assert asked(LEAVE_GROUP, 2, groupId="g", memberId="m") == groups.LeaveGroupRequest(
+    assert decoded_request(LEAVE_GROUP, 2, groupId="g", memberId="m") == groups.LeaveGroupRequest(
         "g", (groups.LeavingMember("m"),)
     )
     members = [{"memberId": "m", "reason": "r"}, {"memberId": "", "groupInstanceId": "i"}]
-    assert asked(LEAVE_GROUP, 5, groupId="g", members=members) == groups.LeaveGroupRequest(
+    assert decoded_request(
+        LEAVE_GROUP, 5, groupId="g", members=members
+    ) == groups.LeaveGroupRequest(
         "g", (groups.LeavingMember("m", None, "r"), groups.LeavingMember("", "i"))
     )
 
@@ -212,14 +216,14 @@ def test_members_leave_alone_before_version_3() -> None:
 def test_partitions_are_added_to_one_transaction_before_version_4() -> None:
     """KIP-890: version 4 adds partitions to several transactions at once."""
     topics = [{"name": "a", "partitions": [0, 1]}]
-    only = asked(
+    only = decoded_request(
         ADD_PARTITIONS_TO_TXN, 3, v3AndBelowTransactionalId="t", v3AndBelowProducerId=5,
         v3AndBelowProducerEpoch=2, v3AndBelowTopics=topics,
     )  # fmt: skip
     expected = transactions.TransactionPartitions("t", 5, 2, (A_0, A_1))
     assert only == transactions.AddPartitionsToTxnRequest((expected,))
     one = {"transactionalId": "t", "producerId": 5, "producerEpoch": 2, "topics": topics}
-    several = asked(ADD_PARTITIONS_TO_TXN, 4, transactions=[{**one, "verifyOnly": True}])
+    several = decoded_request(ADD_PARTITIONS_TO_TXN, 4, transactions=[{**one, "verifyOnly": True}])
     expected = transactions.TransactionPartitions("t", 5, 2, (A_0, A_1), True)
     assert several == transactions.AddPartitionsToTxnRequest((expected,))
 
@@ -229,25 +233,25 @@ def test_partitions_are_added_to_one_transaction_before_version_4() -> None:
 
 def test_an_empty_list_requests_metadata_of_all_topics_in_version_0() -> None:
     """DP-124: from version 1 on null asks for all topics, and an empty list for none."""
-    assert asked(METADATA, 0, topics=[]).topics is None
-    assert asked(METADATA, 1, topics=[]).topics == ()
-    assert asked(METADATA, 1, topics=None).topics is None
-    assert asked(METADATA, 3, topics=[{"name": "a"}]).allow_auto_topic_creation
+    assert decoded_request(METADATA, 0, topics=[]).topics is None
+    assert decoded_request(METADATA, 1, topics=[]).topics == ()
+    assert decoded_request(METADATA, 1, topics=None).topics is None
+    assert decoded_request(METADATA, 3, topics=[{"name": "a"}]).allow_auto_topic_creation
 
 
 def test_metadata_are_requested_by_ids_or_by_names() -> None:
     """Topics may be named by ids since version 12; before, ids and null names are errors."""
     by_id: dict[str, Any] = {"topicId": AN_ID, "name": None}
     by_name: dict[str, Any] = {"topicId": ZERO_UUID, "name": "a"}
-    both = asked(METADATA, 12, topics=[by_name, by_id])
+    both = decoded_request(METADATA, 12, topics=[by_name, by_id])
     assert (both.topics, both.topic_ids) == ((), (uuid_text(AN_ID),))
-    assert asked(METADATA, 12, topics=[by_name]).topics == ("a",)
+    assert decoded_request(METADATA, 12, topics=[by_name]).topics == ("a",)
     for version, topics, error in (
         (12, [by_name, {"topicId": ZERO_UUID, "name": None}], UNEXPECTED),
         (11, [by_name, by_id], ErrorCode.INVALID_REQUEST),
         (10, [by_name, {"topicId": ZERO_UUID, "name": None}], ErrorCode.INVALID_REQUEST),
     ):
-        answer = asked(METADATA, version, topics=topics)
+        answer = decoded_request(METADATA, version, topics=topics)
         assert isinstance(answer, CodecAnswer)
         assert [topic.error for topic in answer.response.topics] == [error, error]
         ids = [uuid_text(t["topicId"]) if t["topicId"] != ZERO_UUID else "" for t in topics]
@@ -256,15 +260,15 @@ def test_metadata_are_requested_by_ids_or_by_names() -> None:
 
 def test_topics_are_deleted_by_name_or_by_id() -> None:
     """KIP-516: topics with neither name nor id are counted."""
-    assert asked(DELETE_TOPICS, 5, topicNames=["a", "b"], timeoutMs=5) == (
+    assert decoded_request(DELETE_TOPICS, 5, topicNames=["a", "b"], timeoutMs=5) == (
         admin.DeleteTopicsRequest(("a", "b"), 5)
     )
     named = [("a", ZERO_UUID), (None, AN_ID), (None, ZERO_UUID), ("b", AN_ID)]
     topics = [{"name": name, "topicId": topic_id} for name, topic_id in named]
     an_id = uuid_text(AN_ID)
-    assert asked(DELETE_TOPICS, 6, topics=topics, timeoutMs=5) == admin.DeleteTopicsRequest(
-        ("a",), 5, (an_id,), 1, (("b", an_id),)
-    )
+    assert decoded_request(
+        DELETE_TOPICS, 6, topics=topics, timeoutMs=5
+    ) == admin.DeleteTopicsRequest(("a",), 5, (an_id,), 1, (("b", an_id),))
 
 
 @pytest.mark.parametrize(
@@ -273,20 +277,20 @@ def test_topics_are_deleted_by_name_or_by_id() -> None:
 def test_new_partitions_are_placed_by_the_broker_or_as_assigned(given: Any, expected: Any) -> None:
     assignments = None if given is None else [{"brokerIds": ids} for ids in given]
     topics = [{"name": "a", "count": 4, "assignments": assignments}]
-    (topic,) = asked(CREATE_PARTITIONS, 3, topics=topics).topics
+    (topic,) = decoded_request(CREATE_PARTITIONS, 3, topics=topics).topics
     assert topic == admin.NewPartitions("a", 4, expected)
 
 
 def test_version_0_of_elect_leaders_elects_the_preferred_ones() -> None:
     """KIP-460: version 0 has no election type; null asks for all partitions."""
-    request = asked(ELECT_LEADERS, 0, electionType=1, topicPartitions=None, timeoutMs=5)
+    request = decoded_request(ELECT_LEADERS, 0, electionType=1, topicPartitions=None, timeoutMs=5)
     assert request == admin.ElectLeadersRequest(admin.PREFERRED, None, 5)
 
 
 def test_an_unknown_election_is_answered() -> None:
     """``ElectionType.valueOf`` throws an exception, which is answered as an error."""
     topics = [{"topic": "a", "partitions": [0]}]
-    answer = asked(ELECT_LEADERS, 2, electionType=2, topicPartitions=topics)
+    answer = decoded_request(ELECT_LEADERS, 2, electionType=2, topicPartitions=topics)
     results = ((A_0, UNEXPECTED, None),)
     assert answer == CodecAnswer(admin.ElectLeadersResponse(UNEXPECTED, results))
 
@@ -294,7 +298,7 @@ def test_an_unknown_election_is_answered() -> None:
 def test_null_replicas_cancel_a_reassignment() -> None:
     """KIP-455: null replicas cancel, and a list of replicas reassigns."""
     entries = ({"partitionIndex": 0, "replicas": None}, {"partitionIndex": 1, "replicas": [2, 1]})
-    request = asked(ALTER_REASSIGNMENTS, 0, topics=of_a(*entries), timeoutMs=5)
+    request = decoded_request(ALTER_REASSIGNMENTS, 0, topics=topic_a(*entries), timeoutMs=5)
     assert request.reassignments == ((A_0, None), (A_1, (2, 1)))
 
 
@@ -305,8 +309,8 @@ def test_null_replicas_cancel_a_reassignment() -> None:
 )  # fmt: skip
 def test_null_requests_all_and_an_empty_array_none(key: int, field: str, attribute: str) -> None:
     """Null log directories, tokens, reassignments or SCRAM credentials stand for all of them."""
-    assert getattr(asked(key, 0, **{field: None}), attribute) is None
-    assert getattr(asked(key, 0, **{field: []}), attribute) == ()
+    assert getattr(decoded_request(key, 0, **{field: None}), attribute) is None
+    assert getattr(decoded_request(key, 0, **{field: []}), attribute) == ()
 
 
 def test_only_one_api_of_two_alters_configurations_step_by_step() -> None:
@@ -314,7 +318,7 @@ def test_only_one_api_of_two_alters_configurations_step_by_step() -> None:
         told = {} if key == 33 else {"configOperation": operation}
         configs = [{"name": "x", "value": "1", **told}]
         resources = [{"resourceType": 2, "resourceName": "a", "configs": configs}]
-        request = asked(key, 1, resources=resources, validateOnly=True)
+        request = decoded_request(key, 1, resources=resources, validateOnly=True)
         named = ((admin.ConfigResource(2, "a"), (("x", operation, "1"),)),)
         assert request == admin.AlterConfigsRequest(named, key == 44, True)
 
@@ -329,14 +333,14 @@ def test_only_one_api_of_two_alters_configurations_step_by_step() -> None:
 )
 def test_features_may_fall_in_different_ways(version: int, fields: Any, kind: int) -> None:
     updates = [{"feature": "f", "maxVersionLevel": 3, **fields}]
-    request = asked(UPDATE_FEATURES, version, featureUpdates=updates)
+    request = decoded_request(UPDATE_FEATURES, version, featureUpdates=updates)
     assert request.updates == (admin.FeatureUpdate("f", 3, kind),)
 
 
 def test_describing_controllers_at_a_broker_is_the_wrong_endpoint_type() -> None:
     """KIP-919: a broker answers that it is the wrong endpoint type."""
-    assert asked(DESCRIBE_CLUSTER, 1, endpointType=2) == CodecAnswer(WrongEndpointType(2))
-    request = asked(DESCRIBE_CLUSTER, 1, includeClusterAuthorizedOperations=True)
+    assert decoded_request(DESCRIBE_CLUSTER, 1, endpointType=2) == CodecAnswer(WrongEndpointType(2))
+    request = decoded_request(DESCRIBE_CLUSTER, 1, includeClusterAuthorizedOperations=True)
     assert request == data.MetadataRequest((), False, (), True)
 
 
@@ -345,7 +349,7 @@ def test_an_isr_is_proposed_by_name_or_id_with_or_without_epochs(version: int) -
     members = [{"brokerId": 1, "brokerEpoch": 9}, {"brokerId": 2}]
     entry = {"partitionIndex": 0, "newIsr": [1, 2], "newIsrWithEpochs": members}
     topics = [{"topicName": "a", "topicId": AN_ID, "partitions": [entry]}]
-    (partition,) = asked(ALTER_PARTITION, version, topics=topics).partitions
+    (partition,) = decoded_request(ALTER_PARTITION, version, topics=topics).partitions
     assert partition.new_isr == (1, 2)
     assert partition.topic_partition.topic == ("a" if version < 2 else AN_ID.hex())
 
@@ -367,8 +371,8 @@ def test_an_acl_of_the_unknown_kind_is_refused_and_of_no_kind_is_unknown(
     kind = "resourceType" if key == CREATE_ACLS else "resourceTypeFilter"
     good = {kind: 2, "operation": 3, "permissionType": 3}
     with pytest.raises(ClientError, match="kind UNKNOWN"):
-        asked(key, 1, **{array: [good, {**good, name: 0}]})
-    request = asked(key, 1, **{array: [{**good, name: 99}]})
+        decoded_request(key, 1, **{array: [good, {**good, name: 0}]})
+    request = decoded_request(key, 1, **{array: [{**good, name: 99}]})
     (found,) = request.acls if key == CREATE_ACLS else request.filters
     numbers = (
         (found.resource.type, found.resource.pattern, found.entry.operation, found.entry.permission)
@@ -387,7 +391,7 @@ def test_a_token_belongs_to_the_named_owner_or_to_the_requester(
 ) -> None:
     """KIP-373: without an owner in the request, the token belongs to the requester."""
     renewers = [{"principalType": "User", "principalName": "b"}]
-    request = asked(
+    request = decoded_request(
         CREATE_DELEGATION_TOKEN, 3, ownerPrincipalType=kind, ownerPrincipalName=name,
         renewers=renewers, maxLifetimeMs=5,
     )  # fmt: skip
@@ -399,7 +403,7 @@ def test_a_token_belongs_to_the_named_owner_or_to_the_requester(
 def test_a_filter_of_quotas_that_means_nothing_is_answered(match_type: int) -> None:
     """A filter with exact match but no value to match is answered with an error, too."""
     component = {"entityType": "user", "matchType": match_type, "match": None}
-    answer = asked(DESCRIBE_CLIENT_QUOTAS, 1, components=[component])
+    answer = decoded_request(DESCRIBE_CLIENT_QUOTAS, 1, components=[component])
     assert answer == CodecAnswer(quotas.DescribeClientQuotasResponse(UNEXPECTED, None, ()))
 
 
@@ -408,17 +412,19 @@ def test_of_quotas_of_an_entity_the_last_mention_counts() -> None:
     entity = [{"entityType": "user", "entityName": None}]
     ops = [{"key": "x", "value": 2.5, "remove": removed} for removed in (False, True)]
     entries = [{"entity": entity, "ops": [op]} for op in ops]
-    request = asked(ALTER_CLIENT_QUOTAS, 1, entries=entries, validateOnly=True)
+    request = decoded_request(ALTER_CLIENT_QUOTAS, 1, entries=entries, validateOnly=True)
     alteration = quotas.QuotaAlteration((("user", None),), (("x", None),))
     assert request == quotas.AlterClientQuotasRequest((alteration,), True)
-    (first,) = asked(ALTER_CLIENT_QUOTAS, 1, entries=entries[:1]).alterations
+    (first,) = decoded_request(ALTER_CLIENT_QUOTAS, 1, entries=entries[:1]).alterations
     assert first.changes == (("x", 2.5),)
 
 
 def test_null_in_a_heartbeat_keeps_the_former_value() -> None:
     """KIP-848: null stands for the value that the member sent before."""
-    request = asked(CONSUMER_GROUP_HEARTBEAT, 1, groupId="g", memberId="m", memberEpoch=3)
+    request = decoded_request(CONSUMER_GROUP_HEARTBEAT, 1, groupId="g", memberId="m", memberEpoch=3)
     assert request == groups.ConsumerGroupHeartbeatRequest("g", "m", 3)
     owned = [{"topicId": AN_ID, "partitions": [1, 2]}]
-    request = asked(CONSUMER_GROUP_HEARTBEAT, 1, subscribedTopicNames=["a"], topicPartitions=owned)
+    request = decoded_request(
+        CONSUMER_GROUP_HEARTBEAT, 1, subscribedTopicNames=["a"], topicPartitions=owned
+    )
     assert (request.topics, request.owned) == (("a",), ((uuid_text(AN_ID), (1, 2)),))

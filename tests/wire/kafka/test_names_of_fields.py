@@ -19,7 +19,7 @@ import pytest
 from fakekafka.protocol.api_versions import API_NAMES
 from fakekafka.protocol.groups import OffsetFetchRequest
 from fakekafka.tests.support.drawn_messages import RESPONSES, alterations, distinct
-from fakekafka.tests.support.wire_trees import answered, asked
+from fakekafka.tests.support.wire_trees import decoded_request, decoded_response
 from fakekafka.wire.kafka.api import SplitRequest
 from fakekafka.wire.kafka.messages.table import Field, includes, message
 from fakekafka.wire.kafka.registry import CODEC_RANGES
@@ -45,7 +45,7 @@ def snake_case(name: str) -> str:
     return re.sub(r"(?=[A-Z])", "_", name).lower()
 
 
-def told(pairs: Iterator[Pair]) -> str:
+def differing_names(pairs: Iterator[Pair]) -> str:
     """Return the pairs whose names differ as text; a field that is sometimes used is not unused."""
     found = dict.fromkeys(pairs)
     seen = [{pair[side] for pair in found if "-" not in pair} for side in (0, 1)]
@@ -140,12 +140,12 @@ def test_a_field_of_a_request_becomes_the_attribute_of_its_name(key: int) -> Non
     def pairs() -> Iterator[Pair]:
         for version in versions(key):
             tree = sample(message(key, "request").fields, version, itertools.count(1))
-            whole = asked(key, version, **tree)
+            whole = decoded_request(key, version, **tree)
             for field, altered in altered_trees(tree):
-                found = list(differing_attributes(whole, asked(key, version, **altered)))
+                found = list(differing_attributes(whole, decoded_request(key, version, **altered)))
                 yield from ((field, attribute) for attribute in found or "-")
 
-    assert told(pairs()) == NAMES.get(message(key, "request").name, "")
+    assert differing_names(pairs()) == NAMES.get(message(key, "request").name, "")
 
 
 # -- responses -----------------------------------------------------------------------------------
@@ -173,8 +173,8 @@ def test_an_attribute_of_a_response_becomes_the_field_of_its_name(key: int) -> N
     def tree(altered: Any, version: int) -> Any:
         if key == OFFSET_FETCH and version >= 8:
             asked_for_one = SplitRequest((OffsetFetchRequest("g", None),))
-            return answered(key, version, (altered,), asked_for_one)
-        return answered(key, version, altered)
+            return decoded_response(key, version, (altered,), asked_for_one)
+        return decoded_response(key, version, altered)
 
     def pairs() -> Iterator[Pair]:
         for version in versions(key):
@@ -183,4 +183,4 @@ def test_an_attribute_of_a_response_becomes_the_field_of_its_name(key: int) -> N
                 found = sorted(differing_fields(whole, tree(altered, version)))
                 yield from ((field, attribute) for field in found or "-")
 
-    assert told(pairs()) == NAMES.get(f"{api}Response", "")
+    assert differing_names(pairs()) == NAMES.get(f"{api}Response", "")

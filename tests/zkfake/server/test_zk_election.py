@@ -33,7 +33,7 @@ class Voter:
     def now_ms(self) -> int:
         return self.network.now_us // 1000
 
-    def hear(
+    def receive(
         self, server_id: int, vote: Vote, round_: int = 1, state: ServerState = LOOKING
     ) -> None:
         self.election.on_notification(Notification(server_id, state, round_, vote))
@@ -73,7 +73,7 @@ def test_an_election_starts_with_a_vote_for_oneself(voter: Voter) -> None:
 
 def test_a_better_vote_is_adopted_and_passed_on(voter: Voter) -> None:
     voter.sent()
-    voter.hear(1, Vote(1, 9, 1))
+    voter.receive(1, Vote(1, 9, 1))
     assert voter.election.vote == Vote(1, 9, 1)
     assert voter.sent()[-2:] == [
         ("v1", Notification(2, LOOKING, 1, Vote(1, 9, 1))),
@@ -82,7 +82,7 @@ def test_a_better_vote_is_adopted_and_passed_on(voter: Voter) -> None:
 
 
 def test_a_quorum_that_agrees_settles_for_200_ms(voter: Voter) -> None:
-    voter.hear(1, Vote(1, 9, 1))
+    voter.receive(1, Vote(1, 9, 1))
     voter.network.run_for(199)
     assert voter.elected == []
     voter.network.run_for(1)
@@ -91,23 +91,23 @@ def test_a_quorum_that_agrees_settles_for_200_ms(voter: Voter) -> None:
 
 
 def test_the_one_voted_for_leads(voter: Voter) -> None:
-    voter.hear(1, Vote(1, 8, 2))
+    voter.receive(1, Vote(1, 8, 2))
     voter.network.run_for(200)
     assert voter.election.state is LEADING
 
 
 def test_a_better_vote_while_settling_changes_the_outcome(voter: Voter) -> None:
-    voter.hear(1, Vote(1, 8, 2))
+    voter.receive(1, Vote(1, 8, 2))
     voter.network.run_for(150)
-    voter.hear(3, Vote(1, 9, 3))
+    voter.receive(3, Vote(1, 9, 3))
     voter.network.run_for(300)
     assert voter.elected == [(350, Vote(1, 9, 3))]
 
 
 def test_a_worse_vote_while_settling_only_prolongs_the_wait(voter: Voter) -> None:
-    voter.hear(1, Vote(1, 8, 2))
+    voter.receive(1, Vote(1, 8, 2))
     voter.network.run_for(150)
-    voter.hear(3, Vote(1, 7, 3))
+    voter.receive(3, Vote(1, 7, 3))
     voter.network.run_for(300)
     assert voter.elected == [(350, Vote(1, 8, 2))]
 
@@ -115,10 +115,10 @@ def test_a_worse_vote_while_settling_only_prolongs_the_wait(voter: Voter) -> Non
 def test_half_of_the_voters_are_no_quorum(network: ZkNetwork) -> None:
     voter = Voter(network, 1, 4)
     voter.election.look_for_leader(Vote(0, 0, 1))
-    voter.hear(2, Vote(0, 0, 1))
+    voter.receive(2, Vote(0, 0, 1))
     network.run_for(5000)
     assert voter.elected == []
-    voter.hear(3, Vote(0, 0, 1))
+    voter.receive(3, Vote(0, 0, 1))
     network.run_for(200)
     assert len(voter.elected) == 1
 
@@ -138,24 +138,24 @@ def test_a_newer_round_is_joined_with_the_initial_vote(network: ZkNetwork) -> No
     """Votes of the old round no longer count, nor does a vote that was adopted in it."""
     voter = Voter(network, 2, 5)
     voter.election.look_for_leader(Vote(1, 8, 2))
-    voter.hear(1, Vote(1, 9, 1))
-    voter.hear(3, Vote(1, 7, 3), round_=4)
+    voter.receive(1, Vote(1, 9, 1))
+    voter.receive(3, Vote(1, 7, 3), round_=4)
     assert voter.election.round == 4
     assert voter.election.vote == Vote(1, 8, 2)
-    voter.hear(4, Vote(1, 8, 2), round_=4)
+    voter.receive(4, Vote(1, 8, 2), round_=4)
     network.run_for(1000)
     assert voter.elected == []
 
 
 def test_a_better_vote_of_a_newer_round_is_adopted(voter: Voter) -> None:
-    voter.hear(3, Vote(1, 9, 3), round_=2)
+    voter.receive(3, Vote(1, 9, 3), round_=2)
     assert (voter.election.round, voter.election.vote) == (2, Vote(1, 9, 3))
 
 
 def test_an_older_round_is_ignored_and_answered_with_the_vote(voter: Voter) -> None:
-    voter.hear(3, Vote(0, 0, 3), round_=5)
+    voter.receive(3, Vote(0, 0, 3), round_=5)
     voter.sent()
-    voter.hear(3, Vote(9, 9, 3), round_=4)
+    voter.receive(3, Vote(9, 9, 3), round_=4)
     assert voter.election.vote == Vote(1, 8, 2)
     assert voter.sent() == [("v3", Notification(2, LOOKING, 5, Vote(1, 8, 2)))]
 
@@ -163,52 +163,52 @@ def test_an_older_round_is_ignored_and_answered_with_the_vote(voter: Voter) -> N
 def test_a_new_voter_is_answered_with_the_vote(voter: Voter) -> None:
     """The voter may have started after the last broadcast, so a new connection repeats the vote."""
     voter.sent()
-    voter.hear(3, Vote(1, 7, 3))
+    voter.receive(3, Vote(1, 7, 3))
     assert voter.sent() == [("v3", Notification(2, LOOKING, 1, Vote(1, 8, 2)))]
-    voter.hear(3, Vote(1, 7, 3))
+    voter.receive(3, Vote(1, 7, 3))
     assert voter.sent() == []
     voter.election.on_disconnect("v3")
-    voter.hear(3, Vote(1, 7, 3))
+    voter.receive(3, Vote(1, 7, 3))
     assert len(voter.sent()) == 1
 
 
 def test_votes_of_and_for_strangers_are_ignored(voter: Voter) -> None:
-    voter.hear(9, Vote(5, 5, 3))
-    voter.hear(3, Vote(5, 5, 9))
+    voter.receive(9, Vote(5, 5, 3))
+    voter.receive(3, Vote(5, 5, 9))
     assert voter.election.vote == Vote(1, 8, 2)
 
 
 def test_observers_do_not_decide(voter: Voter) -> None:
-    voter.hear(1, Vote(1, 9, 1), state=OBSERVING)
-    voter.hear(3, Vote(1, 9, 1), state=OBSERVING)
-    voter.hear(1, Vote(1, 9, 1), state=LEADING)
+    voter.receive(1, Vote(1, 9, 1), state=OBSERVING)
+    voter.receive(3, Vote(1, 9, 1), state=OBSERVING)
+    voter.receive(1, Vote(1, 9, 1), state=LEADING)
     voter.network.run_for(150)
     assert voter.elected == []
 
 
 def test_a_late_joiner_follows_the_leader_in_place_even_with_a_better_history(voter: Voter) -> None:
     """Leader 1 has less history than server 2, but a quorum and the leader itself confirm it."""
-    voter.hear(3, Vote(1, 5, 1), round_=7, state=FOLLOWING)
+    voter.receive(3, Vote(1, 5, 1), round_=7, state=FOLLOWING)
     assert voter.elected == []
-    voter.hear(1, Vote(1, 5, 1), round_=7, state=LEADING)
+    voter.receive(1, Vote(1, 5, 1), round_=7, state=LEADING)
     assert voter.elected == [(0, Vote(1, 5, 1))]
     assert (voter.election.round, voter.election.state) == (7, FOLLOWING)
 
 
 def test_a_late_joiner_takes_the_round_of_the_leader_in_place(voter: Voter) -> None:
     """A late joiner takes the leader's round, whichever server is heard last."""
-    voter.hear(1, Vote(1, 5, 1), round_=7, state=LEADING)
-    voter.hear(3, Vote(1, 5, 1), round_=7, state=FOLLOWING)
+    voter.receive(1, Vote(1, 5, 1), round_=7, state=LEADING)
+    voter.receive(3, Vote(1, 5, 1), round_=7, state=FOLLOWING)
     assert (voter.elected, voter.election.round) == ([(0, Vote(1, 5, 1))], 7)
 
 
 def test_a_new_election_ignores_earlier_decisions(voter: Voter) -> None:
     """A server that followed a leader before the search must confirm that it still does."""
-    voter.hear(3, Vote(1, 5, 1), round_=7, state=FOLLOWING)
+    voter.receive(3, Vote(1, 5, 1), round_=7, state=FOLLOWING)
     voter.election.look_for_leader(Vote(1, 8, 2))
-    voter.hear(1, Vote(1, 5, 1), round_=7, state=LEADING)
+    voter.receive(1, Vote(1, 5, 1), round_=7, state=LEADING)
     assert voter.elected == []
-    voter.hear(3, Vote(1, 5, 1), round_=7, state=FOLLOWING)
+    voter.receive(3, Vote(1, 5, 1), round_=7, state=FOLLOWING)
     assert voter.elected == [(0, Vote(1, 5, 1))]
 
 
@@ -217,10 +217,10 @@ def test_a_new_election_ignores_earlier_votes(network: ZkNetwork) -> None:
     voter = Voter(network, 2, 5)
     voter.election.look_for_leader(Vote(1, 8, 2))
     for server_id in (1, 3):
-        voter.hear(server_id, Vote(1, 9, 5), state=FOLLOWING)
+        voter.receive(server_id, Vote(1, 9, 5), state=FOLLOWING)
     voter.election.look_for_leader(Vote(1, 8, 2))
-    voter.hear(5, Vote(1, 9, 5), round_=2, state=LEADING)
-    voter.hear(4, Vote(1, 9, 5), round_=2, state=FOLLOWING)
+    voter.receive(5, Vote(1, 9, 5), round_=2, state=LEADING)
+    voter.receive(4, Vote(1, 9, 5), round_=2, state=FOLLOWING)
     assert voter.elected == []
 
 
@@ -238,57 +238,57 @@ def test_a_leader_that_does_not_confirm_is_not_followed(network: ZkNetwork) -> N
     voter = Voter(network, 1, 5)
     voter.election.look_for_leader(Vote(0, 0, 1))
     for server_id in (2, 3, 4):
-        voter.hear(server_id, Vote(1, 5, 5), round_=3, state=FOLLOWING)
+        voter.receive(server_id, Vote(1, 5, 5), round_=3, state=FOLLOWING)
     assert voter.elected == []
-    voter.hear(5, Vote(1, 5, 5), round_=3, state=LEADING)
+    voter.receive(5, Vote(1, 5, 5), round_=3, state=LEADING)
     assert voter.elected == [(0, Vote(1, 5, 5))]
 
 
 def test_a_leader_that_now_follows_another_is_not_followed(voter: Voter) -> None:
     """A quorum names the server as leader, and it does so itself, but says that it follows."""
-    voter.hear(1, Vote(1, 9, 1), round_=7, state=FOLLOWING)
-    voter.hear(3, Vote(1, 9, 1), round_=7, state=FOLLOWING)
+    voter.receive(1, Vote(1, 9, 1), round_=7, state=FOLLOWING)
+    voter.receive(3, Vote(1, 9, 1), round_=7, state=FOLLOWING)
     assert voter.elected == []
 
 
 def test_followers_of_the_same_round_complete_the_election(voter: Voter) -> None:
     """The others decided while this server still looked, so it does not wait for better votes."""
-    voter.hear(1, Vote(1, 9, 1), state=LEADING)
+    voter.receive(1, Vote(1, 9, 1), state=LEADING)
     assert voter.elected == []
-    voter.hear(3, Vote(1, 9, 1), state=FOLLOWING)
+    voter.receive(3, Vote(1, 9, 1), state=FOLLOWING)
     assert voter.elected == [(0, Vote(1, 9, 1))]
 
 
 def test_a_server_cannot_become_leader_of_another_round(voter: Voter) -> None:
     """The votes are those of stale followers of a server that crashed and came back."""
-    voter.hear(1, Vote(1, 9, 2), round_=7, state=FOLLOWING)
-    voter.hear(3, Vote(1, 9, 2), round_=7, state=FOLLOWING)
+    voter.receive(1, Vote(1, 9, 2), round_=7, state=FOLLOWING)
+    voter.receive(3, Vote(1, 9, 2), round_=7, state=FOLLOWING)
     assert voter.elected == []
 
 
 def test_decisions_agree_by_leader_and_epoch(voter: Voter) -> None:
     """Votes agree by leader and epoch, as late followers joined at another zxid and round."""
-    voter.hear(3, Vote(4, 500, 1), round_=9, state=FOLLOWING)
-    voter.hear(1, Vote(4, 5, 1), round_=7, state=LEADING)
+    voter.receive(3, Vote(4, 500, 1), round_=9, state=FOLLOWING)
+    voter.receive(1, Vote(4, 5, 1), round_=7, state=LEADING)
     assert voter.elected == [(0, Vote(4, 5, 1))]
 
 
 def test_a_decided_server_answers_servers_that_are_looking(voter: Voter) -> None:
-    voter.hear(1, Vote(1, 9, 1))
+    voter.receive(1, Vote(1, 9, 1))
     voter.network.run_for(200)
     voter.election.update_epoch(2)
     voter.sent()
-    voter.hear(3, Vote(9, 99, 3), round_=4)
+    voter.receive(3, Vote(9, 99, 3), round_=4)
     answer = Notification(2, FOLLOWING, 1, Vote(2, 9, 1))
     assert voter.sent() == [("v3", answer)]
-    voter.hear(1, Vote(2, 9, 1), state=LEADING)
+    voter.receive(1, Vote(2, 9, 1), state=LEADING)
     assert voter.sent() == []
 
 
 def test_a_stopped_election_sends_nothing(voter: Voter) -> None:
     voter.election.stop()
     voter.sent()
-    voter.hear(3, Vote(9, 99, 3))
+    voter.receive(3, Vote(9, 99, 3))
     voter.network.run_for(100_000)
     assert (voter.sent(), voter.elected) == ([], [])
 

@@ -86,7 +86,7 @@ class FollowerByHand:
         zxid: int = self.network.messages(Proposal)[-1].transaction.zxid
         return zxid
 
-    def heard(self, kind: type) -> list[Any]:
+    def received(self, kind: type) -> list[Any]:
         return [
             message
             for _, to, message in self.network.log
@@ -100,7 +100,7 @@ def test_the_new_epoch_is_above_all_promised_epochs(network: ZkNetwork) -> None:
     led = Led(network)
     follower = led.follower(1)
     follower.say(FollowerInfo, 1, 9)
-    assert [info.new_epoch for info in follower.heard(LeaderInfo)] == [10]
+    assert [info.new_epoch for info in follower.received(LeaderInfo)] == [10]
     assert led.server.storage.accepted_epoch == 10
 
 
@@ -109,7 +109,7 @@ def test_a_promise_given_before_does_not_count(network: ZkNetwork) -> None:
     led = Led(network)
     follower = led.follower(1)
     follower.join(epoch=-1)
-    assert (follower.heard(NewLeader), led.server.storage.current_epoch) == ([], 0)
+    assert (follower.received(NewLeader), led.server.storage.current_epoch) == ([], 0)
 
 
 def test_a_follower_that_comes_again_counts_once(network: ZkNetwork) -> None:
@@ -124,7 +124,7 @@ def test_a_follower_that_comes_again_counts_once(network: ZkNetwork) -> None:
     again = led.follower(1, link_id=11)
     again.join(promised=1, epoch=-1)
     again.say(Ack, HISTORY)
-    assert one.heard(LinkClosed) == [LinkClosed(one.link_id)]
+    assert one.received(LinkClosed) == [LinkClosed(one.link_id)]
     assert not led.server.is_serving
     other.say(Ack, HISTORY)
     assert led.server.is_serving
@@ -146,7 +146,7 @@ def test_a_write_that_a_follower_had_to_truncate_does_not_count_as_logged(
     zxid = other.write("/a")
     again = led.follower(1, link_id=11)
     again.join(promised=1, epoch=-1, zxid=zxid)
-    assert [sync.mode for sync in again.heard(SyncFollower)] == [SyncMode.TRUNC]
+    assert [sync.mode for sync in again.received(SyncFollower)] == [SyncMode.TRUNC]
     again.say(Ack, HISTORY)
     other.say(Ack, zxid)
     assert network.messages(Commit) == []
@@ -161,7 +161,7 @@ def test_a_joining_follower_gets_a_commit_during_synchronization(network: ZkNetw
     zxid = follower.write("/a")
     newcomer.join(promised=1, epoch=-1)
     follower.say(Ack, zxid)
-    assert [commit.zxid for commit in newcomer.heard(Commit)] == [zxid]
+    assert [commit.zxid for commit in newcomer.received(Commit)] == [zxid]
 
 
 def test_nothing_is_proposed_before_a_quorum_has_the_history(network: ZkNetwork) -> None:
@@ -177,10 +177,10 @@ def test_a_follower_silent_beyond_the_limit_is_lost(network: ZkNetwork) -> None:
     led = Led(network)
     follower = led.follower(1).follow()
     network.run_for(10_000)
-    assert (led.server.is_serving, follower.heard(LinkClosed)) == (True, [])
+    assert (led.server.is_serving, follower.received(LinkClosed)) == (True, [])
     network.run_for(1000)
     assert isinstance(led.server.role, Looking)
-    assert follower.heard(LinkClosed) == [LinkClosed(1)]
+    assert follower.received(LinkClosed) == [LinkClosed(1)]
 
 
 def test_a_quorum_may_be_missing_for_half_a_tick(network: ZkNetwork) -> None:
@@ -201,7 +201,7 @@ def test_the_shortest_session_determines_how_often_heartbeats_are_collected(
     follower = led.follower(1).follow()
     network.log.clear()
     network.run_for(500)
-    assert len(follower.heard(LeaderPing)) == 5
+    assert len(follower.received(LeaderPing)) == 5
 
 
 def test_a_session_that_is_being_closed_does_not_expire(network: ZkNetwork) -> None:
@@ -210,7 +210,7 @@ def test_a_session_that_is_being_closed_does_not_expire(network: ZkNetwork) -> N
     follower = led.follower(1).follow()
     led.server.expire_session(1)
     network.run_for(5000)
-    requests = [proposal.transaction.request for proposal in follower.heard(Proposal)]
+    requests = [proposal.transaction.request for proposal in follower.received(Proposal)]
     assert requests == [CloseSession()]
 
 
@@ -239,9 +239,9 @@ def test_syncs_wait_for_earlier_proposals(network: ZkNetwork) -> None:
     second = follower.write("/b")
     sync(3)
     follower.say(Ack, first)
-    assert [done.xid for done in follower.heard(SyncDone)] == [1, 2]
+    assert [done.xid for done in follower.received(SyncDone)] == [1, 2]
     follower.say(Ack, second)
-    assert [done.xid for done in follower.heard(SyncDone)] == [1, 2, 3]
+    assert [done.xid for done in follower.received(SyncDone)] == [1, 2, 3]
 
 
 def test_a_sync_of_a_departed_client_is_not_answered(network: ZkNetwork) -> None:
@@ -268,8 +268,8 @@ def test_a_leader_that_gives_up_closes_all_links(network: ZkNetwork) -> None:
     follower, ahead = led.follower(1).follow(), led.follower(2)
     ahead.say(FollowerInfo, 2, 9)
     assert isinstance(led.server.role, Looking)
-    assert follower.heard(LinkClosed) == [LinkClosed(1)]
-    assert ahead.heard(LinkClosed) == [LinkClosed(2)]
+    assert follower.received(LinkClosed) == [LinkClosed(1)]
+    assert ahead.received(LinkClosed) == [LinkClosed(2)]
 
 
 @pytest.mark.parametrize("link_id", [1, 99])

@@ -37,7 +37,7 @@ class Watched:
             self.tree.apply(self.zxid, 1000 + self.zxid, 1, request)
             self.watches.fire(self.tree.take_changes())
 
-    def seen(self) -> list[tuple[int, EventType, str]]:
+    def take_events(self) -> list[tuple[int, EventType, str]]:
         told, self.told = self.told, []
         return told
 
@@ -46,7 +46,7 @@ class Watched:
 def watched() -> Watched:
     made = Watched()
     made.write(CreateRequest("/a"), CreateRequest("/a/b"))
-    made.seen()
+    made.take_events()
     return made
 
 
@@ -55,7 +55,7 @@ def test_every_session_that_watches_a_node_is_notified(watched: Watched) -> None
     for session in (THEIRS, MINE):
         watched.watches.add_data(session, "/a/b")
     watched.write(SetDataRequest("/a/b", b"new"))
-    assert watched.seen() == [(THEIRS, CHANGED, "/a/b"), (MINE, CHANGED, "/a/b")]
+    assert watched.take_events() == [(THEIRS, CHANGED, "/a/b"), (MINE, CHANGED, "/a/b")]
 
 
 def test_a_session_with_both_watches_is_notified_of_a_deletion_once(watched: Watched) -> None:
@@ -65,7 +65,7 @@ def test_a_session_with_both_watches_is_notified_of_a_deletion_once(watched: Wat
     watched.watches.add_children(THEIRS, "/a/b")
     watched.watches.add_children(MINE, "/a")
     watched.write(DeleteRequest("/a/b"))
-    assert watched.seen() == [
+    assert watched.take_events() == [
         (MINE, DELETED, "/a/b"),
         (THEIRS, DELETED, "/a/b"),
         (MINE, CHILDREN, "/a"),
@@ -76,7 +76,7 @@ def test_a_session_with_both_watches_is_notified_of_a_deletion_once(watched: Wat
 def test_a_watch_fires_once(watched: Watched) -> None:
     watched.watches.add_data(MINE, "/a/b")
     watched.write(SetDataRequest("/a/b", b"1"), SetDataRequest("/a/b", b"2"))
-    assert watched.seen() == [(MINE, CHANGED, "/a/b")]
+    assert watched.take_events() == [(MINE, CHANGED, "/a/b")]
 
 
 def test_a_change_of_data_fires_no_child_watch(watched: Watched) -> None:
@@ -84,9 +84,9 @@ def test_a_change_of_data_fires_no_child_watch(watched: Watched) -> None:
     watched.watches.add_children(MINE, "/a")
     watched.watches.add_children(MINE, "/a/b")
     watched.write(SetDataRequest("/a/b", b"1"))
-    assert watched.seen() == []
+    assert watched.take_events() == []
     watched.write(CreateRequest("/a/c"))
-    assert watched.seen() == [(MINE, CHILDREN, "/a")]
+    assert watched.take_events() == [(MINE, CHILDREN, "/a")]
 
 
 def test_a_reconnected_session_is_notified_of_missed_changes_at_once(watched: Watched) -> None:
@@ -98,18 +98,18 @@ def test_a_reconnected_session_is_notified_of_missed_changes_at_once(watched: Wa
     watched.watches.set_watches(
         MINE, SetWatches(before, ("/a", "/gone"), ("/new", "/a/c"), ("/a", "/a/b")), watched.tree
     )
-    assert watched.seen() == [
+    assert watched.take_events() == [
         (MINE, DELETED, "/gone"),
         (MINE, CREATED, "/a/c"),
         (MINE, CHILDREN, "/a"),
     ]
     before = watched.zxid
     watched.write(DeleteRequest("/a/c"), SetDataRequest("/a/b", b"1"))
-    watched.seen()
+    watched.take_events()
     watched.watches.set_watches(
         MINE, SetWatches(before, ("/a/b",), (), ("/a", "/a/b")), watched.tree
     )
-    assert watched.seen() == [(MINE, CHANGED, "/a/b"), (MINE, CHILDREN, "/a")]
+    assert watched.take_events() == [(MINE, CHANGED, "/a/b"), (MINE, CHILDREN, "/a")]
 
 
 def test_an_ended_session_is_not_notified(watched: Watched) -> None:
@@ -118,7 +118,7 @@ def test_an_ended_session_is_not_notified(watched: Watched) -> None:
         watched.watches.add_children(session, "/a")
     watched.watches.remove_session(MINE)
     watched.write(CreateRequest("/a/c"), SetDataRequest("/a", b"1"))
-    assert watched.seen() == [(THEIRS, CHILDREN, "/a"), (THEIRS, CHANGED, "/a")]
+    assert watched.take_events() == [(THEIRS, CHILDREN, "/a"), (THEIRS, CHANGED, "/a")]
 
 
 def test_a_watched_path_is_forgotten_when_its_watch_has_fired(watched: Watched) -> None:
@@ -134,7 +134,7 @@ def test_a_watched_path_is_forgotten_when_its_watch_has_fired(watched: Watched) 
         watched.write(CreateRequest(path))
         watched.watches.add_data(MINE, path)
         watched.write(DeleteRequest(path))
-        assert (MINE, DELETED, path) in watched.seen()
+        assert (MINE, DELETED, path) in watched.take_events()
     assert len(watched.watches) == 0
     assert reachable(watched.watches) - before <= 2  # the session, without watches
 
@@ -144,7 +144,7 @@ def test_a_watch_of_the_other_kind_outlives_the_first(watched: Watched) -> None:
     watched.watches.add_data(MINE, "/a")
     watched.watches.add_children(MINE, "/a")
     watched.write(SetDataRequest("/a", b"1"))
-    assert watched.seen() == [(MINE, CHANGED, "/a")]
+    assert watched.take_events() == [(MINE, CHANGED, "/a")]
     watched.watches.remove_session(MINE)
     watched.write(CreateRequest("/a/c"))
-    assert watched.seen() == []
+    assert watched.take_events() == []
