@@ -13,7 +13,7 @@ import zlib
 from typing import NamedTuple
 
 from . import places
-from .tasks import by_number
+from .tasks import sorted_by_number
 
 
 class Act(NamedTuple):
@@ -30,7 +30,7 @@ class Act(NamedTuple):
     """Place in the program's code; for library code, also the place where the program's own code
     was waiting."""
 
-    def is_as(self, other: Act) -> bool:
+    def is_same_as(self, other: Act) -> bool:
         """Return whether both acts are the same; places are not compared, as they follow."""
         return self[:4] == other[:4]
 
@@ -45,14 +45,14 @@ class Acts:
         self, now_us: int, program: str, loop: asyncio.AbstractEventLoop, what: str, data: bytes
     ) -> None:
         """Record an act of a program's code, with the bytes it sends."""
-        place = _place_now(loop)
+        place = _current_place(loop)
         self.all.append(Act(now_us, program, what, zlib.crc32(data), place))
 
 
-def _place_now(loop: asyncio.AbstractEventLoop) -> str:
+def _current_place(loop: asyncio.AbstractEventLoop) -> str:
     frame = inspect.currentframe()
     place = places.of_stack(frame)
-    if places.is_in_own(frame):
+    if places.includes_own_code(frame):
         return place
-    waiting = map(places.of_task, by_number(asyncio.all_tasks(loop)))
+    waiting = map(places.of_task, sorted_by_number(asyncio.all_tasks(loop)))
     return f"{place}, while there are the tasks {', '.join(waiting)}"

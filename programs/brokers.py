@@ -21,7 +21,7 @@ from ..wire.kafka.service import BrokerService
 from .loop import SimulatedLoop
 from .names import Names
 from .program_loop import tls_protocol
-from .tcp import End, Machine
+from .tcp import ConnectionEnd, Machine
 from .transport import StreamTransport
 
 if TYPE_CHECKING:
@@ -67,22 +67,22 @@ class ProgramGateway(Gateway):
 class _Listener(KafkaListener):
     """A broker's listener without a socket."""
 
-    __slots__ = ("_early",)
+    __slots__ = ("_pending_ends",)
 
     def __init__(self, loop: asyncio.AbstractEventLoop, port: int, service: BrokerService) -> None:
         super().__init__(loop, broker_name(service.broker_id), port, service)
-        self._early: list[End] = []
+        self._pending_ends: list[ConnectionEnd] = []
 
     def serve(self) -> None:
         self._accepting = True
-        early, self._early = self._early, []
-        for end in early:
+        pending, self._pending_ends = self._pending_ends, []
+        for end in pending:
             self.accept(end)
 
-    def accept(self, end: End) -> None:
+    def accept(self, end: ConnectionEnd) -> None:
         """Accept a connection; before the listener serves, connections wait, as in a kernel."""
         if not self._accepting:
-            self._early.append(end)
+            self._pending_ends.append(end)
             return
         protocol = self._make_connection()
         loop: SimulatedLoop = self.loop  # type: ignore[assignment]
@@ -112,7 +112,7 @@ class BrokerFront:
         self._machine = machine = self._names.add(broker_name(broker_id), 0)
         loop = SimulatedLoop(self._gateway.runtime, machine.name)  # type: ignore[abstract,arg-type]
         if not machine.is_up:
-            machine.power_came()
+            machine.power_on()
         security = self._security
         if security is None:
             self._listeners = [self._listener(loop, broker_id, "PLAINTEXT", PORT, OPEN)]
@@ -164,7 +164,7 @@ class BrokerFront:
 
     def lose_power(self) -> None:
         if self._machine is not None:
-            self._machine.power_lost()
+            self._machine.power_off()
         self._close()
 
     def enforce(self, quotas: ClientQuotas) -> None:

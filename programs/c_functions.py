@@ -39,9 +39,9 @@ class _Method(ctypes.Structure):
     )
 
 
-_twin_of = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p)(
-    ("PyCFunction_NewEx", _api)
-)
+_copy_function = ctypes.PYFUNCTYPE(
+    ctypes.py_object, ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p
+)(("PyCFunction_NewEx", _api))
 
 
 class CFunction:
@@ -52,8 +52,8 @@ class CFunction:
         self._pointers = (ctypes.c_void_p * 2).from_address(id(function) + _POINTERS)
         self._real = self._pointers[0], self._pointers[1]
         if self._real[1] != id(function.__self__):
-            raise NotImplementedError(f"{function!r} is not laid out as CPython does")
-        self.real: Callable[..., Any] = _twin_of(self._real[0], function.__self__, None)
+            raise NotImplementedError(f"{function!r} does not have the memory layout of CPython")
+        self.real: Callable[..., Any] = _copy_function(self._real[0], function.__self__, None)
         """The original function, even while it is replaced."""
         method = _Method.from_address(self._real[0] or 0)
         caller = ctypes.cast(_CALLERS[method.flags], ctypes.c_void_p)

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from ..actors.runtime.virtual_timer import VirtualTimer
 
 
-class _Runs:
+class _RunMixin:
     """The execution of an asyncio handle."""
 
     __slots__ = ()
@@ -28,14 +28,14 @@ class _Runs:
         self = None  # otherwise a surviving exception would refer to its own task
 
 
-class ReadyCall(_Runs, asyncio.Handle):
+class ReadyCall(_RunMixin, asyncio.Handle):
     """A callback that is ready to run."""
 
     __slots__ = ("cause",)
     cause: int | None
 
 
-class TimedCall(_Runs, asyncio.TimerHandle):
+class TimedCall(_RunMixin, asyncio.TimerHandle):
     """A callback that is scheduled for a time."""
 
     __slots__ = ("cause", "timer")

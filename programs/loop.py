@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 logger: logging.Logger = logging.getLogger("fakekafka.programs")
 
-_TURNS_AT_ONCE = 100
+_FREE_TURNS_MAX = 100
 """Number of turns at one instant that take no time; each further turn takes a realistic time."""
 _TURN_US = 50
 _BUSY_TURNS_MAX = 400_000
@@ -57,12 +57,12 @@ class SimulatedLoop(asyncio.AbstractEventLoop):
         self._turn_is_due = False
         self.is_paused: bool = False
         self._is_closed = False
-        self._numbered = 0
+        self._last_number = 0
         self._debug = False
         self._task_factory: Any = None
         self._exception_handler: Any = None
         self._turn_at_us = -1
-        self._turns_at_once = 0
+        self._turns_at_instant = 0
         self._busy_turns = 0
 
     def __repr__(self) -> str:
@@ -122,7 +122,7 @@ class SimulatedLoop(asyncio.AbstractEventLoop):
             self._require_open()
         runtime = self._runtime
         if self.acts is not None:
-            self.act(f"waits until {when:.6f} s")
+            self.record_act(f"waits until {when:.6f} s")
         call = TimedCall(when, callback, args, self, context)
         call._scheduled = True
         # Slightly late, as any real timer: the difference of two floats may be too small.
@@ -155,8 +155,8 @@ class SimulatedLoop(asyncio.AbstractEventLoop):
         if runtime.now != self._turn_at_us:
             if runtime.now != self._turn_at_us + _TURN_US:
                 self._busy_turns = 0
-            self._turn_at_us, self._turns_at_once = runtime.now, 0
-        self._turns_at_once += 1
+            self._turn_at_us, self._turns_at_instant = runtime.now, 0
+        self._turns_at_instant += 1
         outer = asyncio._get_running_loop()
         asyncio._set_running_loop(self)
         self._begin_turn()
@@ -178,11 +178,11 @@ class SimulatedLoop(asyncio.AbstractEventLoop):
 
     def _pause_us(self) -> int:
         """Return the delay of the next turn if turns follow each other without a pause."""
-        if self._busy_turns == 0 and self._turns_at_once < _TURNS_AT_ONCE:
+        if self._busy_turns == 0 and self._turns_at_instant < _FREE_TURNS_MAX:
             return 0
         self._busy_turns += 1
         if self._busy_turns > _BUSY_TURNS_MAX:
-            self._goes_round(self._ready[0])
+            self._fail_endless_loop(self._ready[0])
         return _TURN_US
 
     def _begin_turn(self) -> None:
@@ -191,7 +191,7 @@ class SimulatedLoop(asyncio.AbstractEventLoop):
     def _end_turn(self) -> None:
         """Undo the preparations."""
 
-    def _goes_round(self, call: ReadyCall | TimedCall | None) -> None:
+    def _fail_endless_loop(self, call: ReadyCall | TimedCall | None) -> None:
         raise UsageError(f"{self.name} does {call!r} over and over without any time passing")
 
     def pause(self) -> None:
@@ -208,7 +208,7 @@ class SimulatedLoop(asyncio.AbstractEventLoop):
         if self._is_closed:
             raise RuntimeError("Event loop is closed")
 
-    def act(self, what: str, data: bytes = b"") -> None:
+    def record_act(self, what: str, data: bytes = b"") -> None:
         """Record an act of the program's code."""
         assert self.acts is not None
         self.acts.add(self._runtime.now, self.name, self, what, data)
@@ -216,8 +216,8 @@ class SimulatedLoop(asyncio.AbstractEventLoop):
     # -- tasks and futures ---------------------------------------------------------------------
 
     def next_number(self) -> int:
-        self._numbered += 1
-        return self._numbered
+        self._last_number += 1
+        return self._last_number
 
     def create_future(self) -> asyncio.Future[Any]:
         return Future(loop=self)
@@ -289,7 +289,7 @@ class SimulatedLoop(asyncio.AbstractEventLoop):
     def is_closed(self) -> bool:
         return self._is_closed
 
-    def drop(self) -> list[object]:
+    def drop_pending(self) -> list[object]:
         """Stop running anything; return all pending objects, for the caller to hold."""
         self._is_closed = True
         for timer in self._timers:
@@ -299,7 +299,7 @@ class SimulatedLoop(asyncio.AbstractEventLoop):
         self._timers.clear()
         return dropped
 
-    def sever(self) -> None:
+    def detach(self) -> None:
         """Drop the reference to the simulation, so that the loop does not keep it alive."""
         del self._runtime
 
@@ -309,15 +309,15 @@ class AsyncGenerators:
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
-        self._begun: weakref.WeakValueDictionary[int, AsyncGenerator[Any, Any]] = (
+        self._started: weakref.WeakValueDictionary[int, AsyncGenerator[Any, Any]] = (
             weakref.WeakValueDictionary()
         )
         self._count = 0
 
-    def begin(self, generator: AsyncGenerator[Any, Any]) -> None:
+    def register(self, generator: AsyncGenerator[Any, Any]) -> None:
         """Register a generator that starts."""
         self._count += 1
-        self._begun[self._count] = generator
+        self._started[self._count] = generator
 
     def finalize(self, generator: AsyncGenerator[Any, Any]) -> None:
         """Close a generator that is no longer referenced."""
@@ -329,10 +329,10 @@ class AsyncGenerators:
 
     async def close_all(self) -> None:
         """Close the remaining generators, the oldest first."""
-        begun = [generator for _, generator in sorted(self._begun.items())]
-        self._begun.clear()
-        results = await asyncio.gather(*map(_closing, begun), return_exceptions=True)
-        for result, generator in zip(results, begun, strict=True):
+        started = [generator for _, generator in sorted(self._started.items())]
+        self._started.clear()
+        results = await asyncio.gather(*map(_closing, started), return_exceptions=True)
+        for result, generator in zip(results, started, strict=True):
             if isinstance(result, Exception):
                 self._loop.call_exception_handler(
                     {
@@ -349,7 +349,7 @@ def generator_hooks(outer: Any) -> tuple[Any, Any]:
     def begin(generator: AsyncGenerator[Any, Any]) -> None:
         generators = getattr(asyncio._get_running_loop(), "generators", None)
         if generators is not None:
-            generators.begin(generator)
+            generators.register(generator)
         elif outer.firstiter is not None:
             outer.firstiter(generator)
 

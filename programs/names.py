@@ -6,7 +6,7 @@ import socket
 from collections.abc import Callable
 
 from ..protocol.errors import did_you_mean
-from .tcp import Ether, Machine
+from .tcp import Machine, TcpNetwork
 
 CLUSTER = "kafka"
 """Name that resolves to all brokers."""
@@ -16,9 +16,9 @@ _OWN = ("", "localhost", "127.0.0.1", "::1", "0.0.0.0", "::")
 class Names:
     """Resolves names of machines to addresses, as a name server of the network."""
 
-    def __init__(self, ether: Ether, brokers: Callable[[], list[str]]) -> None:
+    def __init__(self, tcp: TcpNetwork, brokers: Callable[[], list[str]]) -> None:
         """``brokers`` returns the names of the cluster's brokers."""
-        self.ether = ether
+        self.tcp = tcp
         self._brokers = brokers
         self.machines: dict[str, Machine] = {}
         self._by_address: dict[str, Machine] = {}

@@ -22,15 +22,15 @@ class Note(NamedTuple):
     event: int | None
     """Number of its event in the trace; None in a run without recording."""
 
-    def has(self, text: str | None, values: dict[str, Any]) -> bool:
+    def matches(self, text: str | None, values: dict[str, Any]) -> bool:
         """Return whether the note has this text and at least these values."""
         return (text is None or self.text == text) and all(
             name in self.values and self.values[name] == value for name, value in values.items()
         )
 
     def __str__(self) -> str:
-        told = "".join(f" {name}={value!r}" for name, value in self.values.items())
-        return f"{self.text}{told}"
+        values = "".join(f" {name}={value!r}" for name, value in self.values.items())
+        return f"{self.text}{values}"
 
 
 class Notes:
@@ -52,6 +52,6 @@ class Notes:
         self._all.append(note)
         return note
 
-    def having(self, text: str | None, values: dict[str, Any]) -> list[Note]:
+    def matching(self, text: str | None, values: dict[str, Any]) -> list[Note]:
         """Return the notes with a text and at least these values."""
-        return [note for note in self._all if note.has(text, values)]
+        return [note for note in self._all if note.matches(text, values)]

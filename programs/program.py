@@ -12,23 +12,23 @@ from ..actors.runtime.runtime import VIRTUAL_EPOCH_MS
 from ..protocol.errors import UsageError
 from . import places
 from .acts import Acts
-from .burial import bury
+from .disposal import dispose
 from .errors import ProgramError
 from .program_loop import ProgramLoop
 from .running import running_program
-from .tasks import by_number
+from .tasks import sorted_by_number
 from .watchdog import watchdog
 
 if TYPE_CHECKING:
     from ..actors.runtime.virtual import VirtualRuntime
     from ..actors.surroundings import Process
-    from .ambience import Ambience
+    from .environment import SimulatedEnvironment
     from .names import Names
-    from .tcp import Machine, Reader
+    from .tcp import EndTransport, Machine
 
 Main = Callable[..., Awaitable[Any]]
 
-_CANCELLED_WITHIN_S = 60.0
+_CANCEL_TIMEOUT_S = 60.0
 """Virtual seconds within which cancelled tasks must end after main has ended."""
 
 
@@ -44,7 +44,7 @@ class Program:
         runtime: VirtualRuntime,
         seed: int,
         names: Names,
-        ambience: Ambience,
+        environment: SimulatedEnvironment,
         name: str,
         main: Main,
         args: tuple[Any, ...],
@@ -54,7 +54,7 @@ class Program:
         self.runtime = runtime
         self.acts: Acts | None = acts
         self.names = names
-        self.ambience = ambience
+        self.environment = environment
         self.name = name
         self._seed = seed
         self._main = main
@@ -63,7 +63,7 @@ class Program:
         self.machine: Machine = names.add(name, 1)
         self.process: Process = runtime.process(name)
         self.starts: int = 0
-        self.chance: random.Random = random.Random()
+        self.rng: random.Random = random.Random()
         self.node_number: int = 0
         self._ahead_us = 0
         self.loop: ProgramLoop | None = None
@@ -111,8 +111,8 @@ class Program:
         if self.is_running:
             raise UsageError(f"{self.name} is already running; kill it first, or use restart")
         self.starts += 1
-        self.chance = random.Random(f"chance of {self.name}, start {self.starts}, {self._seed}")
-        self.node_number = self.chance.getrandbits(47) << 1 | 1 << 40
+        self.rng = random.Random(f"chance of {self.name}, start {self.starts}, {self._seed}")
+        self.node_number = self.rng.getrandbits(47) << 1 | 1 << 40
         self.is_done, self._result, self.failure = False, None, None
         runtime = self.runtime
         before, is_first = runtime.cause, self.starts == 1
@@ -129,8 +129,8 @@ class Program:
             awaited = self._main(*self._args, **self._options)
             if not inspect.isawaitable(awaited):
                 raise UsageError(
-                    f"{_name_of(self._main)} gave {awaited!r}; the main of a program is an "
-                    "`async def` function"
+                    f"{_name_of(self._main)} returned {awaited!r}; the main of a program must be "
+                    "an `async def` function"
                 )
         except Exception as error:
             self._end(None, error)
@@ -149,25 +149,27 @@ class Program:
         if isinstance(error, SystemExit):
             return  # the turn ends with it
         result = None if error is not None else main.result()
-        tidying = loop.create_task(self._tidy(loop), name="the end of main")
-        tidying.add_done_callback(lambda done: self._end(result, error or _error_of(done)))
+        cleanup = loop.create_task(self._cancel_remaining_tasks(loop), name="the end of main")
+        cleanup.add_done_callback(lambda done: self._end(result, error or _error_of(done)))
 
-    async def _tidy(self, loop: ProgramLoop) -> None:
+    async def _cancel_remaining_tasks(self, loop: ProgramLoop) -> None:
         """Cancel the tasks that main has left behind, as ``asyncio.run`` does."""
-        left = asyncio.all_tasks(loop) - {asyncio.current_task(loop)}
-        if left:
-            tasks = by_number(left)
-            told = ", ".join(map(places.of_task, tasks))
-            text = f"main has ended and leaves {len(tasks)} tasks, which are cancelled: {told}"
+        remaining = asyncio.all_tasks(loop) - {asyncio.current_task(loop)}
+        if remaining:
+            tasks = sorted_by_number(remaining)
+            descriptions = ", ".join(map(places.of_task, tasks))
+            text = (
+                f"main has ended and leaves {len(tasks)} tasks, which are cancelled: {descriptions}"
+            )
             self.runtime.note("note", self.name, f"warn: {text}")
             for task in tasks:
                 task.cancel()
-            _, pending = await asyncio.wait(tasks, timeout=_CANCELLED_WITHIN_S)
-            stubborn = [places.of_task(task) for task in tasks if task in pending]
-            if stubborn:
+            _, pending = await asyncio.wait(tasks, timeout=_CANCEL_TIMEOUT_S)
+            uncancelled = [places.of_task(task) for task in tasks if task in pending]
+            if uncancelled:
                 raise ProgramError(
                     f"main of {self.name} has ended, and tasks that were cancelled still run "
-                    f"after {_CANCELLED_WITHIN_S:g} s: {', '.join(stubborn)}; a task that "
+                    f"after {_CANCEL_TIMEOUT_S:g} s: {', '.join(uncancelled)}; a task that "
                     "catches CancelledError has to end, or raise it again"
                 )
             for task in tasks:
@@ -188,17 +190,17 @@ class Program:
         self.is_done, self._result, self.failure = True, result, error
         text = "has ended" if error is None else f"error: has failed: {error!r}"
         self.runtime.note("note", self.name, text)
-        self._drop()
+        self._stop_loop()
         self.machine.acceptors.clear()
         for end in tuple(self.machine.ends):
-            if end.reader is not None:
-                end.reader.sever()
-                end.reader = None
+            if end.transport is not None:
+                end.transport.detach()
+                end.transport = None
             end.close()
         if error is not None:
-            self._tell(error)
+            self._deliver_error(error)
 
-    def _tell(self, error: BaseException) -> None:
+    def _deliver_error(self, error: BaseException) -> None:
         """Pass an error to the caller that waits for the outcome, or else raise it from the call
         that runs events."""
         if not self.is_awaited and self.supervise is not None and self.supervise(error):
@@ -209,7 +211,7 @@ class Program:
             wrapped = error if isinstance(error, Exception) else ProgramError(repr(error))
             self.runtime.report_user_failure("program", self._main, wrapped)
 
-    def failed_aside(self, context: dict[str, Any]) -> None:
+    def report_unhandled_error(self, context: dict[str, Any]) -> None:
         """Handle an error of a callback, or of a task that is not awaited."""
         message, error = context.get("message") or "Unhandled exception", context.get("exception")
         self.runtime.note("note", self.name, f"error: {message}: {error!r}")
@@ -219,7 +221,7 @@ class Program:
             error.add_note(f"raised in {self.name}, seed {self._seed}, at {now_s:g} virtual s")
             self.runtime.report_user_failure("program", self._main, error)
 
-    def exited(self, exit_: SystemExit) -> None:
+    def handle_system_exit(self, exit_: SystemExit) -> None:
         """End the program, which has called ``sys.exit``."""
         code = exit_.code
         self._end(
@@ -227,58 +229,63 @@ class Program:
             None if code in (None, 0) else ProgramError(f"{self.name} exited with code {code!r}"),
         )
 
-    def stuck(self) -> None:
+    def fail_blocked(self) -> None:
         """Fail the program, a callback of which did not return by itself."""
         place, watchdog.stuck_at = watchdog.stuck_at, None
-        self._fail_hard(
-            f"{self.name} has not given its event loop back for {watchdog.limit_s:g} real s: it "
-            f"is at {place}. Virtual time stands still while its code runs, so it cannot wait "
-            "for a time to come without `await asyncio.sleep(...)`"
+        self._fail_at_once(
+            f"{self.name} has blocked its event loop for {watchdog.limit_s:g} real s: it is at "
+            f"{place}. Virtual time stands still while its code runs, so it cannot wait for a "
+            "later time without `await asyncio.sleep(...)`"
         )
 
-    def goes_round(self, call: str) -> None:
+    def fail_endless_loop(self, call: str) -> None:
         """Fail the program, which repeats something forever without time passing."""
-        tasks = by_number(asyncio.all_tasks(self.loop))
-        self._fail_hard(
-            f"{self.name} goes round without any time passing: next is {call}; its tasks are "
-            f"{', '.join(map(places.of_task, tasks))}. Sleep for more than 0 s in a loop that polls"
+        tasks = sorted_by_number(asyncio.all_tasks(self.loop))
+        self._fail_at_once(
+            f"{self.name} is in an endless loop in which no time passes: next is {call}; "
+            f"its tasks are {', '.join(map(places.of_task, tasks))}. "
+            "Sleep for more than 0 s in a loop that polls"
         )
 
-    def _fail_hard(self, text: str) -> None:
+    def _fail_at_once(self, text: str) -> None:
         error = ProgramError(text)
         self.is_done, self.failure = True, error
-        self._die(f"error: {text}")
-        self._tell(error)
+        self._end_abruptly(f"error: {text}")
+        self._deliver_error(error)
 
     def kill(self) -> None:
         """End the process at once, as ``kill -9`` does; no code of it runs any more."""
         self._require_running()
         self._require_outside("kill itself; let its main return, or raise")
-        self._die(f"{self.name} is killed")
+        self._end_abruptly(f"{self.name} is killed")
 
-    def _die(self, text: str) -> None:
+    def _end_abruptly(self, text: str) -> None:
         self.runtime.note("crash", self.name, text)
-        loop, readers = self._require_running(), self._readers()
-        remains = [*asyncio.all_tasks(loop), loop, *readers, *self._drop()]
+        loop, transports = self._require_running(), self._transports()
+        objects = [*asyncio.all_tasks(loop), loop, *transports, *self._stop_loop()]
         self.machine.process_died()
-        _bury(loop, readers, remains)
+        _dispose(loop, transports, objects)
 
-    def _drop(self) -> list[object]:
+    def _stop_loop(self) -> list[object]:
         loop, self.loop = self.loop, None
         assert loop is not None
         self.runtime.kill_process(self.process)
-        return loop.drop()
+        return loop.drop_pending()
 
-    def forget(self) -> None:
+    def discard(self) -> None:
         """Drop the program at the end of the simulation."""
         loop = self.loop
         if loop is not None:
-            readers = self._readers()
+            transports = self._transports()
             self.loop = None
-            _bury(loop, readers, [*asyncio.all_tasks(loop), loop, *readers, *loop.drop()])
+            _dispose(
+                loop,
+                transports,
+                [*asyncio.all_tasks(loop), loop, *transports, *loop.drop_pending()],
+            )
 
-    def _readers(self) -> list[Reader]:
-        return [end.reader for end in self.machine.ends if end.reader is not None]
+    def _transports(self) -> list[EndTransport]:
+        return [end.transport for end in self.machine.ends if end.transport is not None]
 
     def restart(self) -> None:
         """Start the program again; kill it first if it is running."""
@@ -309,11 +316,11 @@ class Program:
         if running_program() is self:
             raise UsageError(f"{self.name} cannot {what}")
 
-    def whereabouts(self) -> str:
+    def describe_tasks(self) -> str:
         """Return a description of the places where its tasks wait."""
         if self.loop is None:
             return f"{self.name} does not run"
-        tasks = ", ".join(map(places.of_task, by_number(asyncio.all_tasks(self.loop))))
+        tasks = ", ".join(map(places.of_task, sorted_by_number(asyncio.all_tasks(self.loop))))
         return f"{self.name} {'is paused' if self.is_paused else 'runs'}; its tasks are {tasks}"
 
     def outcome(self) -> Any:
@@ -325,12 +332,12 @@ class Program:
         return self._result
 
 
-def _bury(loop: ProgramLoop, readers: Iterable[Reader], remains: list[object]) -> None:
-    """Dispose of the remaining objects of a run, without their references to the simulation."""
-    loop.sever()
-    for reader in readers:
-        reader.sever()
-    bury(remains)
+def _dispose(loop: ProgramLoop, transports: Iterable[EndTransport], objects: list[object]) -> None:
+    """Dispose of the objects of a run, without their references to the simulation."""
+    loop.detach()
+    for transport in transports:
+        transport.detach()
+    dispose(objects)
 
 
 async def _awaiting(awaited: Awaitable[Any]) -> Any:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from .calls import ReadyCall, TimedCall
 from .errors import refuse
 from .loop import AsyncGenerators, SimulatedLoop
-from .tcp import Address, End, Machine
+from .tcp import Address, ConnectionEnd, Machine
 from .transport import SimulatedSocket, SocketOfTransport, StreamTransport
 from .watchdog import Stuck, watchdog
 
@@ -45,7 +45,7 @@ class Server(asyncio.AbstractServer):
         self._is_serving = False
         self._is_closed = False
         self._clients: dict[StreamTransport, None] = {}
-        self._dropped: asyncio.Future[None] = loop.create_future()
+        self._all_closed: asyncio.Future[None] = loop.create_future()
         # Done when the server is closed and its last client has gone.
         self._forever: asyncio.Future[None] | None = None
 
@@ -86,27 +86,27 @@ class Server(asyncio.AbstractServer):
             self.close()
             await self.wait_closed()
 
-    def _accept(self, end: End) -> None:
+    def _accept(self, end: ConnectionEnd) -> None:
         self._loop.call_soon(self._connect, end)
 
-    def _connect(self, end: End) -> None:
+    def _connect(self, end: ConnectionEnd) -> None:
         if self._is_closed or end.is_gone:
             end.reset()
             return
         protocol = self._factory()
         if self._tls is not None:
             protocol = tls_protocol(self._loop, protocol, self._tls, None, server_side=True)
-        client = StreamTransport(self._loop, end, protocol, when_lost=self._client_lost)
+        client = StreamTransport(self._loop, end, protocol, lost_callback=self._client_lost)
         self._clients[client] = None
         client.begin()
 
     def _client_lost(self, client: StreamTransport) -> None:
         self._clients.pop(client, None)
-        self._look_at_clients()
+        self._check_all_closed()
 
-    def _look_at_clients(self) -> None:
-        if self._is_closed and not self._clients and not self._dropped.done():
-            self._dropped.set_result(None)
+    def _check_all_closed(self) -> None:
+        if self._is_closed and not self._clients and not self._all_closed.done():
+            self._all_closed.set_result(None)
 
     def close(self) -> None:
         if self._is_closed:
@@ -118,7 +118,7 @@ class Server(asyncio.AbstractServer):
                 self._loop.machine.acceptors.pop(port, None)
         if self._forever is not None and not self._forever.done():
             self._forever.cancel()
-        self._look_at_clients()
+        self._check_all_closed()
 
     def close_clients(self) -> None:
         """Close its connections (Python 3.13)."""
@@ -137,7 +137,7 @@ class Server(asyncio.AbstractServer):
         """
         if self._is_closed and sys.version_info < (3, 12):
             return
-        await asyncio.shield(self._dropped)
+        await asyncio.shield(self._all_closed)
 
     async def __aenter__(self) -> Server:
         return self
@@ -190,10 +190,10 @@ class ProgramLoop(SimulatedLoop):
         """Held here because the objects that the task waits for may have no other reference."""
 
     def _begin_turn(self) -> None:
-        self._program.ambience.begin_turn(self._program)
+        self._program.environment.begin_turn(self._program)
 
     def _end_turn(self) -> None:
-        self._program.ambience.end_turn()
+        self._program.environment.end_turn()
 
     def _turn(self) -> None:
         if self._is_closed:
@@ -202,14 +202,14 @@ class ProgramLoop(SimulatedLoop):
         try:
             super()._turn()
         except SystemExit as error:
-            program.exited(error)
+            program.handle_system_exit(error)
         except Stuck:
             pass
         if watchdog.stuck_at is not None and program.loop is self:
-            program.stuck()
+            program.fail_blocked()
 
-    def sever(self) -> None:
-        super().sever()
+    def detach(self) -> None:
+        super().detach()
         del self._program, self.machine
 
     def main_ended(self, main: asyncio.Task[Any]) -> None:
@@ -217,12 +217,12 @@ class ProgramLoop(SimulatedLoop):
         if not self._is_closed:
             self._program.main_ended(self, main)
 
-    def _goes_round(self, call: ReadyCall | TimedCall | None) -> None:
-        self._program.goes_round(repr(call))
+    def _fail_endless_loop(self, call: ReadyCall | TimedCall | None) -> None:
+        self._program.fail_endless_loop(repr(call))
 
     def default_exception_handler(self, context: dict[str, Any]) -> None:
         super().default_exception_handler(context)
-        self._program.failed_aside(context)
+        self._program.report_unhandled_error(context)
 
     def call_exception_handler(self, context: dict[str, Any]) -> None:
         error = context.get("exception")
@@ -264,7 +264,7 @@ class ProgramLoop(SimulatedLoop):
         self._require_open()
         future = self.create_future()
         result, error = None, None
-        with self._program.ambience.executor() as slept_s:
+        with self._program.environment.executor() as slept_s:
             try:
                 result = func(*args)
             except (SystemExit, KeyboardInterrupt, Stuck):
@@ -353,7 +353,7 @@ class ProgramLoop(SimulatedLoop):
         errors: list[OSError] = []
         for _, _, _, _, address in await self.getaddrinfo(host, port):
             try:
-                end = await self._connected(address)
+                end = await self._connect_end(address)
             except OSError as error:
                 errors.append(error)
                 continue
@@ -371,12 +371,12 @@ class ProgramLoop(SimulatedLoop):
         if not isinstance(sock, SimulatedSocket):
             refuse(self.name, "uses a real socket", _STREAMS)
         ((place, port), *_) = self.addresses(address[0], address[1])
-        sock.connected(await self._connected((place, port)))
+        sock.connected(await self._connect_end((place, port)))
 
-    async def _connected(self, address: Address) -> End:
-        outcome: asyncio.Future[End] = self.create_future()
+    async def _connect_end(self, address: Address) -> ConnectionEnd:
+        outcome: asyncio.Future[ConnectionEnd] = self.create_future()
 
-        def done(result: End | OSError) -> bool:
+        def done(result: ConnectionEnd | OSError) -> bool:
             if self._is_closed or outcome.done():
                 return False
             if isinstance(result, OSError):
@@ -389,9 +389,9 @@ class ProgramLoop(SimulatedLoop):
             return True
 
         if self.acts is not None:
-            self.act(f"connects to {self._program.names.name_of(address[0])}:{address[1]}")
+            self.record_act(f"connects to {self._program.names.name_of(address[0])}:{address[1]}")
         names = self._program.names
-        names.ether.connect(self.machine, names.machine_at(address[0]), address[1], done)
+        names.tcp.connect(self.machine, names.machine_at(address[0]), address[1], done)
         try:
             return await outcome
         except asyncio.CancelledError:
@@ -401,7 +401,7 @@ class ProgramLoop(SimulatedLoop):
 
     async def _open(
         self,
-        end: End,
+        end: ConnectionEnd,
         protocol: Any,
         context: tls.SSLContext | None,
         server_hostname: str,
@@ -520,7 +520,7 @@ def _set_exception(future: asyncio.Future[Any], error: BaseException) -> None:
         future.set_exception(error)
 
 
-def _refused(name: str, what: str, instead: str) -> Any:
+def _refusing_method(name: str, what: str, instead: str) -> Any:
     def method(self: ProgramLoop, *_args: Any, **_options: Any) -> Any:
         refuse(self.name, what, instead)
 
@@ -560,4 +560,4 @@ _REFUSED = {
     "sendfile": ("sends a file", "read it and write its bytes"),
 }
 for _name, (_what, _instead) in _REFUSED.items():
-    setattr(ProgramLoop, _name, _refused(_name, _what, _instead))
+    setattr(ProgramLoop, _name, _refusing_method(_name, _what, _instead))

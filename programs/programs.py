@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 from ..actors.broker.spec import SimulatedListener
 from .acts import Acts
-from .ambience import Ambience
 from .brokers import BrokerFront, ProgramGateway, Security
+from .environment import SimulatedEnvironment
 from .names import Names
 from .notes import Note, Notes
 from .program import Main, Program
 from .running import running_program
-from .tcp import Ether
+from .tcp import TcpNetwork
 
 if TYPE_CHECKING:
     from ..actors.broker.process import BrokerProcess
@@ -39,9 +39,9 @@ class Programs:
         self._acts = acts
         self._runtime = runtime
         self._seed = seed
-        self._ambience = Ambience(seed)
-        ether = Ether(runtime, seed)
-        self._names = Names(ether, lambda: [broker.name for broker in brokers()])
+        self._environment = SimulatedEnvironment(seed)
+        tcp = TcpNetwork(runtime, seed)
+        self._names = Names(tcp, lambda: [broker.name for broker in brokers()])
         gateway = ProgramGateway(runtime, kafka_version, self._names)
         for broker in brokers():
             listener = broker.spec.listener
@@ -53,23 +53,23 @@ class Programs:
     def add(self, name: str, main: Main, args: tuple[Any, ...], options: dict[str, Any]) -> Program:
         """Create a program and start it."""
         program = Program(
-            self._runtime, self._seed, self._names, self._ambience, name, main, args, options,
+            self._runtime, self._seed, self._names, self._environment, name, main, args, options,
             self._acts,
         )  # fmt: skip
         self._programs[name] = program
         program.start()
         return program
 
-    def find_half_open(self) -> None:
+    def reset_half_open(self) -> None:
         """Make each machine detect connections that a loss of power has ended."""
         for machine in self._names.machines.values():
-            machine.find_half_open()
+            machine.reset_half_open()
 
     def note(self, text: str, values: dict[str, Any]) -> Note:
         """Record a note of a program or of the test."""
         program = running_program()
         if program is not None and program.acts is not None:
-            program.loop.act(f"notes {text}", repr(values).encode())
+            program.loop.record_act(f"notes {text}", repr(values).encode())
         return self.notes.add("scenario" if program is None else program.name, text, values)
 
     def running_name(self) -> str | None:
@@ -80,10 +80,10 @@ class Programs:
     @contextmanager
     def running(self) -> Iterator[None]:
         """Prepare for programs while events run."""
-        with self._ambience.running():
+        with self._environment.running():
             yield
 
     def end(self) -> None:
         """Drop all programs, so that none of their code runs again."""
         for program in self._programs.values():
-            program.forget()
+            program.discard()

@@ -1,4 +1,4 @@
-"""The interface of a program to its loop and its ambience, and the program that is running."""
+"""The interface of a program to its loop and its environment, and the program that is running."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from .names import Names
 
 
-class Surrounding(Protocol):
+class ProgramEnvironment(Protocol):
     """Surroundings of a program while its callbacks run: clocks, random sources, executors."""
 
     def begin_turn(self, program: RunningProgram) -> None:
@@ -33,19 +33,19 @@ class Surrounding(Protocol):
 
 
 class RunningProgram(Protocol):
-    """The interface of a program to its loop and its surroundings."""
+    """The interface of a program to its loop and its environment."""
 
     name: str
     runtime: VirtualRuntime
     names: Names
-    chance: random.Random
+    rng: random.Random
     node_number: int
     """MAC address of its machine, for UUIDs."""
     acts: Acts | None
     """Records its acts; None if they are not needed."""
 
     @property
-    def ambience(self) -> Surrounding: ...
+    def environment(self) -> ProgramEnvironment: ...
 
     @property
     def loop(self) -> Any:
@@ -64,24 +64,24 @@ class RunningProgram(Protocol):
         """Handle the end of main, which has returned or raised."""
         ...
 
-    def failed_aside(self, context: dict[str, Any]) -> None:
+    def report_unhandled_error(self, context: dict[str, Any]) -> None:
         """Handle an error of a callback, or of a task that is not awaited."""
         ...
 
-    def exited(self, exit_: SystemExit) -> None:
+    def handle_system_exit(self, exit_: SystemExit) -> None:
         """End the program, which has called ``sys.exit``."""
         ...
 
-    def stuck(self) -> None:
+    def fail_blocked(self) -> None:
         """Fail the program, a callback of which did not return by itself."""
         ...
 
-    def goes_round(self, call: str) -> None:
+    def fail_endless_loop(self, call: str) -> None:
         """Fail the program, which repeats something forever without time passing."""
         ...
 
 
-class Now:
+class RunningState:
     """The program whose callback is running, and the thread that runs events."""
 
     program: RunningProgram | None = None
@@ -95,4 +95,4 @@ class Now:
 
 def running_program() -> RunningProgram | None:
     """Return the program whose callback is running in this thread; None outside callbacks."""
-    return Now.program if threading.get_ident() == Now.thread else None
+    return RunningState.program if threading.get_ident() == RunningState.thread else None

@@ -41,11 +41,11 @@ class Task(asyncio.Task[T]):
         return self.number
 
 
-def in_order(tasks: set[asyncio.Task[Any]]) -> set[asyncio.Task[Any]]:
+def ordered_set(tasks: set[asyncio.Task[Any]]) -> set[asyncio.Task[Any]]:
     """Return the tasks in a new set, filled in the order of their numbers to have a fixed order."""
-    return set(by_number(tasks))
+    return set(sorted_by_number(tasks))
 
 
-def by_number(tasks: Iterable[asyncio.Task[Any]]) -> list[asyncio.Task[Any]]:
+def sorted_by_number(tasks: Iterable[asyncio.Task[Any]]) -> list[asyncio.Task[Any]]:
     """Return tasks in the order in which they were created."""
     return sorted(tasks, key=lambda task: getattr(task, "number", 0))

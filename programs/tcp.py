@@ -33,14 +33,14 @@ _HEADER_BYTES = 52
 """IPv4 and TCP headers with timestamps, counted on links with a bandwidth."""
 _FIRST_RETRY_US = 200_000
 _RETRIES_MAX = 15
-_GIVEN_UP_US = 924_600_000
+_RETRANSMISSION_TIMEOUT_US = 924_600_000
 """Time after which Linux gives up a connection without acknowledgements (tcp_retries2 = 15)."""
 _CONNECT_RETRY_US = 1_000_000
-_CONNECT_GIVEN_UP_US = 127_000_000
+_CONNECT_TIMEOUT_US = 127_000_000
 """Time after which Linux gives up a connection attempt (tcp_syn_retries = 6)."""
-_CUT_PROBABILITY = 0.2
+_SPLIT_PROBABILITY = 0.2
 """Probability that a segment arrives in two parts, split at a place that the seed chooses."""
-_CUT_APART_US = 60
+_SPLIT_DELAY_MAX_US = 60
 """Maximum time between the two parts of a segment."""
 _FIRST_FREE_PORT = 49152
 
@@ -49,22 +49,22 @@ def _os_error(kind: type[OSError], number: int) -> OSError:
     return kind(number, os.strerror(number))
 
 
-class Reader(Protocol):
+class EndTransport(Protocol):
     """The user of one end of a connection, such as a transport."""
 
-    def bytes_came(self) -> None:
+    def on_readable(self) -> None:
         """Called when there are bytes to read, or when the peer has ended its direction."""
         ...
 
-    def room_came(self) -> None:
+    def on_writable(self) -> None:
         """Called when there is room again for bytes that wait to be sent."""
         ...
 
-    def lost(self, error: OSError) -> None:
+    def on_lost(self, error: OSError) -> None:
         """Called when the connection is lost."""
         ...
 
-    def sever(self) -> None:
+    def detach(self) -> None:
         """Drop the end, because the process is dead."""
         ...
 
@@ -77,11 +77,11 @@ class Machine:
         self.address = address
         self.is_up: bool = True
         """False while the machine has no power, so that its kernel does not answer."""
-        self.acceptors: dict[int, Callable[[End], object]] = {}
+        self.acceptors: dict[int, Callable[[ConnectionEnd], object]] = {}
         """Port to the function that accepts connections to it."""
-        self.ends: dict[End, None] = {}
+        self.ends: dict[ConnectionEnd, None] = {}
         self._next_port = _FIRST_FREE_PORT
-        self._when_up: list[Callable[[], object]] = []
+        self._power_on_callbacks: list[Callable[[], object]] = []
 
     def free_port(self) -> int:
         """Return a free port, for the client's side of a connection or for port 0 of a server."""
@@ -97,46 +97,46 @@ class Machine:
         for end in tuple(self.ends):
             end.reset()
 
-    def power_lost(self) -> None:
+    def power_off(self) -> None:
         """Switch the machine off: peers notice only when they send something after its return."""
         self.acceptors.clear()
         self.is_up = False
         for end in tuple(self.ends):
             end.vanish()
 
-    def power_came(self) -> None:
+    def power_on(self) -> None:
         """Switch the machine on, so that it answers segments that its peers kept retransmitting."""
         self.is_up = True
-        waiting, self._when_up = self._when_up, []
+        waiting, self._power_on_callbacks = self._power_on_callbacks, []
         for action in waiting:
             action()
 
-    def find_half_open(self) -> None:
+    def reset_half_open(self) -> None:
         """Reset connections whose other end vanished in a power failure, as a keepalive would."""
         for end in tuple(self.ends):
             if end.peer is not None and end.peer.has_vanished:
-                end.lose(_os_error(ConnectionResetError, errno.ECONNRESET))
+                end.fail(_os_error(ConnectionResetError, errno.ECONNRESET))
 
-    def when_up(self, action: Callable[[], object]) -> None:
+    def call_when_up(self, action: Callable[[], object]) -> None:
         """Call a function once the machine is on, at once if it is."""
-        self._when_up.append(action)
+        self._power_on_callbacks.append(action)
 
 
-class Ether:
+class TcpNetwork:
     """Carrier of segments and connection attempts between machines."""
 
     def __init__(self, runtime: VirtualRuntime, seed: int) -> None:
         self.runtime = runtime
         self.network: Network = runtime.network
-        self.chance: random.Random = random.Random(f"places at which bytes are cut, {seed}")
+        self.rng: random.Random = random.Random(f"places at which bytes are cut, {seed}")
         self._waiting: list[tuple[tuple[str, str], Callable[[], object]]] = []
         """Functions to call when a link is restored, each with the link."""
-        self._numbered = 0
-        self.network.on_heal(self._send_again)
+        self._last_number = 0
+        self.network.on_heal(self._call_restored)
 
     def next_number(self) -> int:
-        self._numbered += 1
-        return self._numbered
+        self._last_number += 1
+        return self._last_number
 
     def delay_us(self, source: str, target: str, size: int, first_retry_us: int) -> int | None:
         """Return the delay of bytes sent now; None on a cut link."""
@@ -149,17 +149,17 @@ class Ether:
         loss = network.loss_on(source, target)
         if loss:
             for _ in range(_RETRIES_MAX):
-                if self.chance.random() >= loss:
+                if self.rng.random() >= loss:
                     break
                 delay_us += first_retry_us
                 first_retry_us *= 2
         return delay_us
 
-    def when_mended(self, source: str, target: str, action: Callable[[], object]) -> None:
+    def call_when_restored(self, source: str, target: str, action: Callable[[], object]) -> None:
         """Call a function once a cut link is restored."""
         self._waiting.append(((source, target), action))
 
-    def _send_again(self) -> None:
+    def _call_restored(self) -> None:
         waiting, self._waiting = self._waiting, []
         for link, action in waiting:
             if self.network.is_cut(*link):
@@ -170,98 +170,113 @@ class Ether:
     # -- connecting ----------------------------------------------------------------------------
 
     def connect(
-        self, machine: Machine, target: Machine, port: int, done: Callable[[End | OSError], bool]
+        self,
+        machine: Machine,
+        target: Machine,
+        port: int,
+        done: Callable[[ConnectionEnd | OSError], bool],
     ) -> None:
         """Connect. ``done`` gets the client's end or an error, and returns whether it takes it."""
-        attempt = _Attempt(self, machine, target, port, done)
+        attempt = _ConnectionAttempt(self, machine, target, port, done)
         attempt.begin()
 
-    def join(self, client: Machine, client_port: int, server: Machine, port: int) -> End:
+    def create_ends(
+        self, client: Machine, client_port: int, server: Machine, port: int
+    ) -> ConnectionEnd:
         """Create both ends of a connection; return the client's end."""
-        near = End(self, client, (client.address, client_port), (server.address, port))
-        far = End(self, server, (server.address, port), (client.address, client_port))
-        near.peer, far.peer = far, near
-        near.peer_machine, far.peer_machine = server, client
-        client.ends[near] = server.ends[far] = None
-        return near
+        client_end = ConnectionEnd(
+            self, client, (client.address, client_port), (server.address, port)
+        )
+        server_end = ConnectionEnd(
+            self, server, (server.address, port), (client.address, client_port)
+        )
+        client_end.peer, server_end.peer = server_end, client_end
+        client_end.peer_machine, server_end.peer_machine = server, client
+        client.ends[client_end] = server.ends[server_end] = None
+        return client_end
 
 
-class _Attempt:
+class _ConnectionAttempt:
     """A connection attempt."""
 
     def __init__(
         self,
-        ether: Ether,
+        tcp: TcpNetwork,
         machine: Machine,
         target: Machine,
         port: int,
-        done: Callable[[End | OSError], bool],
+        done: Callable[[ConnectionEnd | OSError], bool],
     ) -> None:
-        self._ether = ether
+        self._tcp = tcp
         self._machine = machine
         self._target = target
         self._port = port
         self._done = done
-        self._is_over = False
-        self._timer = ether.runtime.call_later(None, _CONNECT_GIVEN_UP_US, self._give_up)
+        self._is_done = False
+        self._timer = tcp.runtime.call_later(None, _CONNECT_TIMEOUT_US, self._give_up)
 
     def begin(self) -> None:
-        self._travel(self._machine, self._target, self._asked)
+        self._send_empty_segment(self._machine, self._target, self._on_request)
 
-    def _travel(self, source: Machine, target: Machine, then: Callable[[], object]) -> None:
+    def _send_empty_segment(
+        self, source: Machine, target: Machine, on_arrival: Callable[[], object]
+    ) -> None:
         """Send an empty segment from one machine to the other."""
-        if self._is_over:
+        if self._is_done:
             return
-        ether = self._ether
-        delay_us = ether.delay_us(source.name, target.name, 0, _CONNECT_RETRY_US)
+        tcp = self._tcp
+        delay_us = tcp.delay_us(source.name, target.name, 0, _CONNECT_RETRY_US)
         if delay_us is None:
-            again = partial(self._travel, source, target, then)
-            ether.when_mended(source.name, target.name, again)
+            again = partial(self._send_empty_segment, source, target, on_arrival)
+            tcp.call_when_restored(source.name, target.name, again)
         else:
-            ether.runtime.call_later(None, delay_us, then)
+            tcp.runtime.call_later(None, delay_us, on_arrival)
 
-    def _asked(self) -> None:
+    def _on_request(self) -> None:
         """Handle the arrival of the connection request at the target's kernel."""
         target, machine = self._target, self._machine
-        if self._is_over:
+        if self._is_done:
             return
         if not target.is_up:
-            target.when_up(self.begin)  # no answer until then, or until the attempt is given up
+            # Without power there is no answer; the attempt may time out before the power returns.
+            target.call_when_up(self.begin)
             return
         accept = target.acceptors.get(self._port)
         if accept is None:
             refused = _os_error(ConnectionRefusedError, errno.ECONNREFUSED)
-            self._travel(target, machine, lambda: self._end(refused))
+            self._send_empty_segment(target, machine, lambda: self._end(refused))
             return
-        near = self._ether.join(machine, machine.free_port(), target, self._port)
-        assert near.peer is not None
-        accept(near.peer)
-        self._travel(target, machine, lambda: self._end(near))
+        client_end = self._tcp.create_ends(machine, machine.free_port(), target, self._port)
+        assert client_end.peer is not None
+        accept(client_end.peer)
+        self._send_empty_segment(target, machine, lambda: self._end(client_end))
 
     def _give_up(self) -> None:
         self._end(_os_error(TimeoutError, errno.ETIMEDOUT))
 
-    def _end(self, outcome: End | OSError) -> None:
-        if self._is_over:
+    def _end(self, outcome: ConnectionEnd | OSError) -> None:
+        if self._is_done:
             return
-        self._is_over = True
+        self._is_done = True
         self._timer.cancel()
-        if not self._done(outcome) and isinstance(outcome, End):
+        if not self._done(outcome) and isinstance(outcome, ConnectionEnd):
             outcome.reset()
 
 
-class End:
+class ConnectionEnd:
     """An end of a connection."""
 
-    def __init__(self, ether: Ether, machine: Machine, name: Address, peer_name: Address) -> None:
-        self._ether = ether
-        self._number = ether.next_number()
+    def __init__(
+        self, tcp: TcpNetwork, machine: Machine, name: Address, peer_name: Address
+    ) -> None:
+        self._tcp = tcp
+        self._number = tcp.next_number()
         self.machine = machine
         self.name = name
         self.peer_name = peer_name
-        self.peer: End | None = None
+        self.peer: ConnectionEnd | None = None
         self.peer_machine: Machine = machine
-        self.reader: Reader | None = None
+        self.transport: EndTransport | None = None
         # Outgoing bytes.
         self._unsent: deque[bytes] = deque()
         self.unsent_bytes: int = 0
@@ -272,9 +287,9 @@ class End:
         self._is_ended = False  # this end will send no more
         self._stalled: deque[tuple[bytes | None, OSError | None]] = deque()
         self._stalled_since_us = -1
-        self._wake: object = None
+        self._window_timer: object = None
         # Incoming bytes.
-        self._come: deque[bytes] = deque()
+        self._received: deque[bytes] = deque()
         self.has_peer_ended = False
         self._is_closed = False  # closed by its process while the last bytes are being sent
         self._is_gone = False
@@ -296,19 +311,19 @@ class End:
             return
         self._unsent.append(data)
         self.unsent_bytes += len(data)
-        self._send_on()
+        self._send_unsent()
 
     def end(self) -> None:
         """End this direction once all earlier bytes are sent."""
         if not self._is_ended:
             self._is_ended = True
             if not self._unsent and not self._is_gone:
-                self._launch(None, None)
+                self._send_segment(None, None)
 
-    def _send_on(self) -> None:
+    def _send_unsent(self) -> None:
         room = WINDOW_BYTES - self._unread_bytes
         if self._acknowledged:
-            now_us = self._ether.runtime.now
+            now_us = self._tcp.runtime.now
             while self._acknowledged and self._acknowledged[0][0] <= now_us:
                 count = self._acknowledged.popleft()[1]
                 self._unread_bytes -= count
@@ -322,66 +337,66 @@ class End:
             room -= len(data)
             self.unsent_bytes -= len(data)
             self._unread_bytes += len(data)
-            self._launch(data, None)
+            self._send_segment(data, None)
         if unsent:
             self._wait_for_room()
         elif self._is_ended:
-            self._launch(None, None)
+            self._send_segment(None, None)
             if self._is_closed:
-                self._go()
+                self._remove()
 
     def _wait_for_room(self) -> None:
-        if self._wake is None and self._acknowledged:
-            wait_us = self._acknowledged[0][0] - self._ether.runtime.now
-            self._wake = self._ether.runtime.call_later(None, wait_us, self._room_came)
+        if self._window_timer is None and self._acknowledged:
+            wait_us = self._acknowledged[0][0] - self._tcp.runtime.now
+            self._window_timer = self._tcp.runtime.call_later(None, wait_us, self._on_window_space)
 
-    def _room_came(self) -> None:
-        self._wake = None
+    def _on_window_space(self) -> None:
+        self._window_timer = None
         if self._is_gone:
             return
-        self._send_on()
-        if self.reader is not None:
-            self.reader.room_came()
+        self._send_unsent()
+        if self.transport is not None:
+            self.transport.on_writable()
 
-    def _launch(self, data: bytes | None, error: OSError | None) -> None:
+    def _send_segment(self, data: bytes | None, error: OSError | None) -> None:
         """Send a segment: bytes, the end of the direction (no bytes), or a reset (an error)."""
         if self._stalled:
             self._stalled.append((data, error))
             return
-        ether = self._ether
+        tcp = self._tcp
         source, target = self.machine.name, self.peer_machine.name
-        delay_us = ether.delay_us(source, target, len(data or b""), _FIRST_RETRY_US)
+        delay_us = tcp.delay_us(source, target, len(data or b""), _FIRST_RETRY_US)
         if delay_us is None:
             self._stalled.append((data, error))
-            self._stalled_since_us = ether.runtime.now
-            ether.when_mended(source, target, self._launch_stalled)
-            ether.runtime.call_later(
-                None, _GIVEN_UP_US, partial(self._give_up, self._stalled_since_us)
+            self._stalled_since_us = tcp.runtime.now
+            tcp.call_when_restored(source, target, self._send_stalled)
+            tcp.runtime.call_later(
+                None, _RETRANSMISSION_TIMEOUT_US, partial(self._give_up, self._stalled_since_us)
             )
             return
-        runtime, chance = ether.runtime, ether.chance
+        runtime, rng = tcp.runtime, tcp.rng
         now_us = runtime.now
         arrives_us = max(now_us + delay_us, self._arrives_us)
-        while data is not None and len(data) > 1 and (drawn := chance.random()) < _CUT_PROBABILITY:
-            place = 1 + int(drawn / _CUT_PROBABILITY * (len(data) - 1))
+        while data is not None and len(data) > 1 and (drawn := rng.random()) < _SPLIT_PROBABILITY:
+            place = 1 + int(drawn / _SPLIT_PROBABILITY * (len(data) - 1))
             arrive = partial(self._arrive, data[:place], error)
             runtime.call_later(None, arrives_us - now_us, arrive)
             data = data[place:]
-            arrives_us += int(chance.random() * _CUT_APART_US)
+            arrives_us += int(rng.random() * _SPLIT_DELAY_MAX_US)
         runtime.call_later(None, arrives_us - now_us, partial(self._arrive, data, error))
         self._arrives_us = arrives_us
 
-    def _launch_stalled(self) -> None:
+    def _send_stalled(self) -> None:
         stalled, self._stalled = self._stalled, deque()
         self._stalled_since_us = -1
         for data, error in stalled:
-            self._launch(data, error)
+            self._send_segment(data, error)
 
     def _give_up(self, since_us: int) -> None:
         """Give the connection up if no bytes have arrived for a quarter of an hour."""
         if self._stalled and self._stalled_since_us == since_us:
             self._stalled.clear()
-            self.lose(_os_error(TimeoutError, errno.ETIMEDOUT))
+            self.fail(_os_error(TimeoutError, errno.ETIMEDOUT))
 
     # -- arriving ------------------------------------------------------------------------------
 
@@ -390,54 +405,54 @@ class End:
         assert peer is not None
         if peer._is_gone or peer._is_closed:
             if data is not None and not self._is_gone:
-                self._arrived_nowhere(peer)
+                self._answer_closed(peer)
             return
         if error is not None:
-            peer.lose(error)
+            peer.fail(error)
             return
         if data is None:
             peer.has_peer_ended = True
         else:
-            peer._come.append(data)
-        if peer.reader is not None:
-            peer.reader.bytes_came()
+            peer._received.append(data)
+        if peer.transport is not None:
+            peer.transport.on_readable()
 
-    def _arrived_nowhere(self, peer: End) -> None:
+    def _answer_closed(self, peer: ConnectionEnd) -> None:
         """Answer with a reset, as a kernel that does not know the connection; not without power."""
         if peer.machine.is_up:
             peer._answer_reset()
             return
-        peer.machine.when_up(peer._answer_reset)
-        give_up = partial(self.lose, _os_error(TimeoutError, errno.ETIMEDOUT))
-        self._ether.runtime.call_later(None, _GIVEN_UP_US, give_up)
+        peer.machine.call_when_up(peer._answer_reset)
+        give_up = partial(self.fail, _os_error(TimeoutError, errno.ETIMEDOUT))
+        self._tcp.runtime.call_later(None, _RETRANSMISSION_TIMEOUT_US, give_up)
 
     def read(self, size: int) -> bytes:
         """Return up to ``size`` received bytes; empty if there are none."""
-        come = self._come
-        if not come:
+        received = self._received
+        if not received:
             return b""
-        data = come.popleft()
+        data = received.popleft()
         if len(data) > size:
-            come.appendleft(data[size:])
+            received.appendleft(data[size:])
             data = data[:size]
         if self.peer is not None:
-            self.peer._is_read(len(data))
+            self.peer._note_read(len(data))
         return data
 
     @property
-    def has_come(self) -> bool:
+    def has_data(self) -> bool:
         """True if there are bytes to read."""
-        return bool(self._come)
+        return bool(self._received)
 
-    def _is_read(self, count: int) -> None:
+    def _note_read(self, count: int) -> None:
         """Note that the peer has read bytes, which this end learns after a delay."""
-        ether = self._ether
+        tcp = self._tcp
         source, target = self.peer_machine.name, self.machine.name
-        if source != target and ether.network.is_cut(source, target):
-            ether.when_mended(source, target, partial(self._is_read, count))
+        if source != target and tcp.network.is_cut(source, target):
+            tcp.call_when_restored(source, target, partial(self._note_read, count))
             return
-        trip_us = 0 if source == target else ether.network.typical_us(source, target)
-        self._acknowledged.append((ether.runtime.now + trip_us, count))
+        trip_us = 0 if source == target else tcp.network.typical_us(source, target)
+        self._acknowledged.append((tcp.runtime.now + trip_us, count))
         if self._unsent:
             self._wait_for_room()
 
@@ -447,47 +462,47 @@ class End:
         """Close the end for its process: sent bytes are delivered, incoming bytes are refused."""
         if self._is_gone:
             return
-        if self._come:  # the peer must learn that they were not read
+        if self._received:  # the peer must learn that they were not read
             self.reset()
             return
         self._is_closed = True
         self.end()
         if not self._unsent:
-            self._go()
+            self._remove()
 
     def reset(self) -> None:
         """End the connection at once and reset the peer's end."""
         if self._is_gone:
             return
-        self._forget()
-        self._launch(None, _os_error(ConnectionResetError, errno.ECONNRESET))
-        self._go()
+        self._clear_buffers()
+        self._send_segment(None, _os_error(ConnectionResetError, errno.ECONNRESET))
+        self._remove()
 
     def vanish(self) -> None:
         """End the connection without notifying the peer."""
         self.has_vanished = True
-        self._forget()
+        self._clear_buffers()
         self._stalled.clear()
-        self._go()
+        self._remove()
 
     def _answer_reset(self) -> None:
-        self._launch(None, _os_error(ConnectionResetError, errno.ECONNRESET))
+        self._send_segment(None, _os_error(ConnectionResetError, errno.ECONNRESET))
 
-    def lose(self, error: OSError) -> None:
+    def fail(self, error: OSError) -> None:
         """End the connection with an error, and notify its process."""
         if self._is_gone:
             return
-        self._forget()
-        self._go()
-        if self.reader is not None:
-            self.reader.lost(error)
+        self._clear_buffers()
+        self._remove()
+        if self.transport is not None:
+            self.transport.on_lost(error)
 
-    def _forget(self) -> None:
+    def _clear_buffers(self) -> None:
         self._unsent.clear()
-        self._come.clear()
+        self._received.clear()
         self.unsent_bytes = 0
         self._is_ended = True
 
-    def _go(self) -> None:
+    def _remove(self) -> None:
         self._is_gone = True
         self.machine.ends.pop(self, None)

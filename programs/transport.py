@@ -12,7 +12,7 @@ from .errors import refuse
 
 if TYPE_CHECKING:
     from .loop import SimulatedLoop
-    from .tcp import Address, End
+    from .tcp import Address, ConnectionEnd
 
 _READ_BYTES_MAX = 256 * 1024
 _HIGH_WATER_BYTES = 64 * 1024
@@ -63,10 +63,10 @@ class SimulatedSocket(SocketOfTransport):
     def __init__(self, program: str) -> None:
         super().__init__(("0.0.0.0", 0))
         self._program = program
-        self.end: End | None = None
+        self.end: ConnectionEnd | None = None
         """Set once connected, until a transport takes over the end."""
 
-    def connected(self, end: End) -> None:
+    def connected(self, end: ConnectionEnd) -> None:
         """Store the end of the new connection."""
         self.end, self._name, self._peer_name = end, end.name, end.peer_name
 
@@ -107,11 +107,11 @@ class StreamTransport(asyncio.Transport):
     def __init__(
         self,
         loop: SimulatedLoop,
-        end: End,
+        end: ConnectionEnd,
         protocol: asyncio.BaseProtocol,
         *,
         has_socket: bool = True,
-        when_lost: Callable[[StreamTransport], object] | None = None,
+        lost_callback: Callable[[StreamTransport], object] | None = None,
     ) -> None:
         extra: dict[str, Any] = {"sockname": end.name, "peername": end.peer_name}
         if has_socket:
@@ -120,18 +120,18 @@ class StreamTransport(asyncio.Transport):
         self._loop = loop
         self._end = end
         self._protocol = protocol
-        self._when_lost = when_lost
+        self._lost_callback = lost_callback
         self._is_buffered = isinstance(protocol, asyncio.BufferedProtocol)
         self._is_closing = False
         self._is_lost = False
         self._is_reading = False
         self._is_read_due = False
-        self._has_heard_end = False
+        self._is_eof_delivered = False
         self._is_ended = False
         self._is_writing_paused = False
         self._high_bytes = _HIGH_WATER_BYTES
         self._low_bytes = _HIGH_WATER_BYTES // 4
-        end.reader = self
+        end.transport = self
 
     def __repr__(self) -> str:
         state = "closed" if self._is_lost else "closing" if self._is_closing else "open"
@@ -164,10 +164,10 @@ class StreamTransport(asyncio.Transport):
         if self._is_closing or self._is_reading:
             return
         self._is_reading = True
-        if self._end.has_come or self._end.has_peer_ended:
-            self.bytes_came()
+        if self._end.has_data or self._end.has_peer_ended:
+            self.on_readable()
 
-    def bytes_came(self) -> None:
+    def on_readable(self) -> None:
         """Schedule a read of the received bytes."""
         if self._is_reading and not self._is_read_due:
             if self._loop.reads_at_once:
@@ -179,9 +179,9 @@ class StreamTransport(asyncio.Transport):
     def _read(self) -> None:
         self._is_read_due = False
         end = self._end
-        while self._is_reading and not self._is_closing and end.has_come:
+        while self._is_reading and not self._is_closing and end.has_data:
             try:
-                self._hand_on()
+                self._deliver_data()
             except (SystemExit, KeyboardInterrupt):
                 raise
             except BaseException as error:
@@ -191,12 +191,12 @@ class StreamTransport(asyncio.Transport):
             self._is_reading
             and not self._is_closing
             and end.has_peer_ended
-            and not self._has_heard_end
+            and not self._is_eof_delivered
         ):
-            self._has_heard_end = True
-            self._hear_end()
+            self._is_eof_delivered = True
+            self._deliver_eof()
 
-    def _hand_on(self) -> None:
+    def _deliver_data(self) -> None:
         end, protocol = self._end, self._protocol
         if not self._is_buffered:
             protocol.data_received(end.read(_READ_BYTES_MAX))  # type: ignore[attr-defined]
@@ -208,7 +208,7 @@ class StreamTransport(asyncio.Transport):
         buffer[: len(data)] = data
         protocol.buffer_updated(len(data))  # type: ignore[attr-defined]
 
-    def _hear_end(self) -> None:
+    def _deliver_eof(self) -> None:
         try:
             keeps_open = self._protocol.eof_received()  # type: ignore[attr-defined]
         except (SystemExit, KeyboardInterrupt):
@@ -230,7 +230,7 @@ class StreamTransport(asyncio.Transport):
             }
         )
         self._end.reset()
-        self._close_for(error if isinstance(error, Exception) else None)
+        self._close_with_error(error if isinstance(error, Exception) else None)
 
     # -- writing -------------------------------------------------------------------------------
 
@@ -244,19 +244,19 @@ class StreamTransport(asyncio.Transport):
         if self._is_closing or not data:
             return
         if self._loop.acts is not None:
-            self._tell_acts(bytes(data))
+            self._record_write(bytes(data))
         self._end.send(bytes(data))
         if self._end.unsent_bytes > self._high_bytes and not self._is_writing_paused:
             self._is_writing_paused = True
             self._call(self._protocol.pause_writing)
 
-    def _tell_acts(self, data: bytes) -> None:
+    def _record_write(self, data: bytes) -> None:
         port = self._end.peer_name[1]
         peer = f"{self._end.peer_machine.name}:{port}"
         if isinstance(self._protocol, SSLProtocol):  # OpenSSL draws its own random numbers
-            self._loop.act(f"sends by TLS to {peer}")
+            self._loop.record_act(f"sends by TLS to {peer}")
         else:
-            self._loop.act(f"sends {len(data)} bytes to {peer}", data)
+            self._loop.record_act(f"sends {len(data)} bytes to {peer}", data)
 
     def writelines(self, list_of_data: Iterable[Any]) -> None:
         self.write(b"".join(list_of_data))
@@ -269,16 +269,16 @@ class StreamTransport(asyncio.Transport):
             self._is_ended = True
             self._end.end()
 
-    def room_came(self) -> None:
+    def on_writable(self) -> None:
         """Resume the protocol's writing if enough waiting bytes were sent."""
-        self._loop.call_soon(self._look_at_room)
+        self._loop.call_soon(self._resume_writing)
 
-    def _look_at_room(self) -> None:
+    def _resume_writing(self) -> None:
         if self._is_writing_paused and self._end.unsent_bytes <= self._low_bytes:
             self._is_writing_paused = False
             self._call(self._protocol.resume_writing)
         if self._is_closing and not self._is_lost and not self._end.unsent_bytes:
-            self._tell_lost(None)
+            self._call_connection_lost(None)
 
     def _call(self, function: Any) -> None:
         try:
@@ -319,42 +319,42 @@ class StreamTransport(asyncio.Transport):
         if self._is_closing:
             return
         if self._loop.acts is not None:
-            self._loop.act("closes a connection")
+            self._loop.record_act("closes a connection")
         self._is_closing = True
         self._is_reading = False
         self._end.close()
         if not self._end.unsent_bytes:
-            self._loop.call_soon(self._tell_lost, None)
+            self._loop.call_soon(self._call_connection_lost, None)
 
     def abort(self) -> None:
         self._end.reset()
-        self._close_for(None)
+        self._close_with_error(None)
 
     def _force_close(self, error: Exception | None) -> None:
         """Abort because of an error; asyncio's TLS protocol calls this method."""
         self._end.reset()
-        self._close_for(error)
+        self._close_with_error(error)
 
-    def sever(self) -> None:
+    def detach(self) -> None:
         """Drop the connection, because the program is dead."""
         self._is_closing = True
         del self._end
 
-    def lost(self, error: OSError) -> None:
+    def on_lost(self, error: OSError) -> None:
         """Report the loss of the connection: reset by the peer, or given up."""
         if not self._loop.is_closed():
-            self._close_for(error)
+            self._close_with_error(error)
 
-    def _close_for(self, error: Exception | None) -> None:
+    def _close_with_error(self, error: Exception | None) -> None:
         self._is_closing = True
         self._is_reading = False
-        self._loop.call_soon(self._tell_lost, error)
+        self._loop.call_soon(self._call_connection_lost, error)
 
-    def _tell_lost(self, error: Exception | None) -> None:
+    def _call_connection_lost(self, error: Exception | None) -> None:
         if not self._is_lost:
             self._is_lost = True
             try:
                 self._protocol.connection_lost(error)
             finally:
-                if self._when_lost is not None:
-                    self._when_lost(self)
+                if self._lost_callback is not None:
+                    self._lost_callback(self)

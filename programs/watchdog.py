@@ -14,10 +14,10 @@ import threading
 import time
 
 from . import places
-from .running import Now
+from .running import RunningState
 
-_LOOK_S = 0.25
-_AGAIN_S = 1.0
+_CHECK_INTERVAL_S = 0.25
+_REPEAT_INTERVAL_S = 1.0
 _real_perf_counter = time.perf_counter
 
 
@@ -34,7 +34,7 @@ class Watchdog:
     def __init__(self) -> None:
         self._thread: threading.Thread | None = None
         self._process = 0
-        self._is_wanted = threading.Event()
+        self._is_active = threading.Event()
         self._owner = 0
         self.stuck_at: str | None = None
         """Place of the callback that was stopped."""
@@ -44,31 +44,31 @@ class Watchdog:
         self._owner = owner
         if self._thread is None or self._process != os.getpid():
             self._process = os.getpid()
-            self._is_wanted = threading.Event()
+            self._is_active = threading.Event()
             self._thread = threading.Thread(
                 target=self._watch, name="fakekafka-watchdog", daemon=True
             )
             self._thread.start()
-        self._is_wanted.set()
+        self._is_active.set()
 
     def end(self) -> None:
-        self._is_wanted.clear()
+        self._is_active.clear()
 
     def _watch(self) -> None:
-        seen, since_s = (Now.program, Now.turn), 0.0
-        wanted, process = self._is_wanted, self._process
+        last, since_s = (RunningState.program, RunningState.turn), 0.0
+        active, process = self._is_active, self._process
         sleep = threading.Event().wait
         while process == os.getpid():
-            wanted.wait()
-            sleep(min(_LOOK_S, self.limit_s / 2))
+            active.wait()
+            sleep(min(_CHECK_INTERVAL_S, self.limit_s / 2))
             now_s = _real_perf_counter()
-            goes_on = (Now.program, Now.turn)
-            if Now.program is None or goes_on != seen:
-                seen, since_s = goes_on, now_s
+            current = (RunningState.program, RunningState.turn)
+            if RunningState.program is None or current != last:
+                last, since_s = current, now_s
             elif now_s - since_s > self.limit_s:
                 if self.stuck_at is None:
                     self.stuck_at = places.of_stack(sys._current_frames().get(self._owner))
-                since_s += _AGAIN_S
+                since_s += _REPEAT_INTERVAL_S
                 _raise_in(self._owner)
 
 

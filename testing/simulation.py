@@ -397,7 +397,7 @@ class Simulation(EmulatedCluster):
 
     def notes(self, text: str | None = None, **values: Any) -> list[Note]:
         """Return the notes so far that have this text and these values, oldest first."""
-        return self._programs().notes.having(text, values)
+        return self._programs().notes.matching(text, values)
 
     def wait_for_note(
         self, text: str, count: int = 1, timeout_s: float = 60, **values: Any
@@ -409,16 +409,16 @@ class Simulation(EmulatedCluster):
         notes = self._programs().notes
 
         def it_was_noted() -> bool:
-            return len(notes.having(text, values)) >= count
+            return len(notes.matching(text, values)) >= count
 
         try:
             self.wait_until(it_was_noted, timeout_s)
         except WaitTimeout as error:
-            found, latest = notes.having(text, values), notes.having(None, {})[-5:]
+            found, latest = notes.matching(text, values), notes.matching(None, {})[-5:]
             told = "; ".join(f"{note} by {note.program}" for note in latest) or "none"
             error.add_note(f"{text!r} was noted {len(found)} times; the last notes are: {told}")
             raise
-        return notes.having(text, values)
+        return notes.matching(text, values)
 
     # -- the recording -------------------------------------------------------------------------
 

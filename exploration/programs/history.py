@@ -111,7 +111,7 @@ def _reached(conductor: Conductor) -> set[str]:
     reached |= {f"restart: {error}" for error in conductor.restarts}
     simulation = conductor.simulation
     if simulation is not None and simulation.running.programs is not None:
-        for note in simulation.running.programs.notes.having(None, {}):
+        for note in simulation.running.programs.notes.matching(None, {}):
             values = [value for value in note.values.values() if isinstance(value, str)]
             shape = re.sub(r"\d+(?:[./]\d+)*", "#", " ".join([note.text, *values]))
             reached.add(f"note: {shape[:80]}")
@@ -151,7 +151,7 @@ def bounds_of(test: str, seed: int) -> Bounds:
 
 def _noted_ms(simulation: Simulation, begun_us: int, within_ms: int) -> Iterator[int]:
     programs = simulation.running.programs
-    for note in () if programs is None else programs.notes.having(None, {}):
+    for note in () if programs is None else programs.notes.matching(None, {}):
         after_ms = int(note.time_ms - begun_us / 1000)
         if 0 < after_ms <= within_ms // 2:
             yield after_ms

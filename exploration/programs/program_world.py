@@ -68,7 +68,7 @@ class ProgramWorld(World):
         self.slowed.clear()
         programs = self.simulation.running.programs
         if programs is not None:
-            programs.find_half_open()
+            programs.reset_half_open()
         self.recover_brokers()
         for name in self.programs:
             if self.programs[name].is_paused:

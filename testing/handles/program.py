@@ -101,7 +101,7 @@ class ProgramHandle:
 
                 self._running.wait_until(main_has_ended, timeout_s)
             except WaitTimeout as error:
-                error.add_note(program.whereabouts())
+                error.add_note(program.describe_tasks())
                 raise
             finally:
                 program.is_awaited = False

@@ -111,7 +111,7 @@ def _find_divergence(first: Recorded, second: Recorded) -> _Divergence | None:
 
 
 def _is_same(first: Act | None, second: Act | None) -> bool:
-    return first is not None and second is not None and first.is_as(second)
+    return first is not None and second is not None and first.is_same_as(second)
 
 
 def _describe_divergence(

@@ -59,8 +59,8 @@ def test_bytes_sent_over_a_connection_are_an_act() -> None:
     assert (connects.what, connects.place) == ("connects to other-0:7", line_of(talk, 1))
     assert (sends.what, sends.place) == ("sends 5 bytes to other-0:7", line_of(talk, 2))
     assert (closes.what, closes.place) == ("closes a connection", line_of(talk, 4))
-    assert sends.is_as(sends._replace(place="elsewhere"))
-    assert not sends.is_as(sends._replace(checksum=0))
+    assert sends.is_same_as(sends._replace(place="elsewhere"))
+    assert not sends.is_same_as(sends._replace(checksum=0))
 
 
 async def queue_of_library() -> None:

@@ -97,7 +97,7 @@ def test_objects_of_an_ended_program_are_freed(world: World, how: str) -> None:
     if how == "killed":
         program.kill()
     else:
-        program.forget()
+        program.discard()
     gc.collect()
     assert [reference() for reference in references] == [None]
     assert ran == []
@@ -296,7 +296,7 @@ def test_sys_exit_ends_a_program(world: World) -> None:
 
 def test_a_function_that_is_not_async_is_refused(world: World) -> None:
     """The error of a function that is not async shows what it returned instead."""
-    with pytest.raises(UsageError, match=r"gave 3; the main of a program is an `async def`"):
+    with pytest.raises(UsageError, match=r"returned 3; the main .* must be an `async def`"):
         world.run(lambda: 3)  # type: ignore[arg-type,return-value]
 
 

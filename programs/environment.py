@@ -31,13 +31,13 @@ from .c_clocks import CClocks
 from .c_functions import CFunction
 from .errors import refuse
 from .loop import generator_hooks
-from .running import Now, RunningProgram, running_program
-from .tasks import in_order
+from .running import RunningProgram, RunningState, running_program
+from .tasks import ordered_set
 from .transport import SimulatedSocket
 from .watchdog import watchdog
 
 _TURNS_BETWEEN_COLLECTIONS = 50_000
-_one_at_a_time = threading.RLock()
+_programs_lock = threading.RLock()
 """Held while programs run, because clocks and random sources belong to the whole process."""
 
 
@@ -45,14 +45,14 @@ _one_at_a_time = threading.RLock()
 
 
 def _monotonic_ns(program: RunningProgram) -> int:
-    return program.now_us() * 1000 + int(Now.slept_s * 1e9)
+    return program.now_us() * 1000 + int(RunningState.slept_s * 1e9)
 
 
 def _wall_ns(program: RunningProgram) -> int:
-    return program.wall_us() * 1000 + int(Now.slept_s * 1e9)
+    return program.wall_us() * 1000 + int(RunningState.slept_s * 1e9)
 
 
-def _shown(now_ns: int, in_ns: bool) -> float:
+def _clock_value(now_ns: int, in_ns: bool) -> float:
     return now_ns if in_ns else now_ns / 1_000_000_000
 
 
@@ -63,7 +63,7 @@ def _clock(real: Callable[[], Any], *, in_ns: bool = False) -> Callable[[], Any]
         program = running_program()
         if program is None:
             return real()
-        return _shown(_monotonic_ns(program), in_ns)
+        return _clock_value(_monotonic_ns(program), in_ns)
 
     return clock
 
@@ -76,39 +76,39 @@ def _numbered_clocks(real: Callable[[int], Any], *, in_ns: bool = False) -> Call
         if program is None:
             return real(number)
         is_wall = number == time.CLOCK_REALTIME
-        return _shown(_wall_ns(program) if is_wall else _monotonic_ns(program), in_ns)
+        return _clock_value(_wall_ns(program) if is_wall else _monotonic_ns(program), in_ns)
 
     return clock
 
 
-def _sleeping(real: Callable[[float], None]) -> Callable[[float], None]:
+def _sleep(real: Callable[[float], None]) -> Callable[[float], None]:
     def sleep(seconds: float) -> None:
         program = running_program()
         if program is None:
             real(seconds)
-        elif not Now.is_in_executor:
+        elif not RunningState.is_in_executor:
             refuse(
                 program.name,
                 f"called time.sleep({seconds:g}), a blocking sleep",
                 "use `await asyncio.sleep(...)`, or `asyncio.to_thread` for a function that sleeps",
             )
         else:
-            Now.slept_s += seconds
+            RunningState.slept_s += seconds
 
     return sleep
 
 
-def _chance(real: Callable[..., bytes]) -> Callable[..., bytes]:
+def _random_bytes(real: Callable[..., bytes]) -> Callable[..., bytes]:
     def urandom(size: int, *flags: Any, **options: Any) -> bytes:
         program = running_program()
         if program is None:
             return real(size, *flags, **options)
-        return program.chance.randbytes(size)
+        return program.rng.randbytes(size)
 
     return urandom
 
 
-def _name_server(real: Callable[..., Any]) -> Callable[..., Any]:
+def _getaddrinfo(real: Callable[..., Any]) -> Callable[..., Any]:
     def getaddrinfo(host: Any, port: Any, *args: Any, **options: Any) -> Any:
         program = running_program()
         if program is None:
@@ -121,7 +121,7 @@ def _name_server(real: Callable[..., Any]) -> Callable[..., Any]:
     return getaddrinfo
 
 
-def _host(real: Callable[[], str]) -> Callable[[], str]:
+def _gethostname(real: Callable[[], str]) -> Callable[[], str]:
     def gethostname() -> str:
         program = running_program()
         return real() if program is None else program.name
@@ -140,12 +140,12 @@ _C_FUNCTIONS: tuple[tuple[Any, str, Callable[[Any], Callable[..., Any]]], ...] =
     (time, "thread_time_ns", partial(_clock, in_ns=True)),
     (time, "clock_gettime", _numbered_clocks),
     (time, "clock_gettime_ns", partial(_numbered_clocks, in_ns=True)),
-    (time, "sleep", _sleeping),
-    (os, "urandom", _chance),
-    (os, "getrandom", _chance),
-    (ssl, "RAND_bytes", _chance),
-    (socket, "gethostname", _host),
-    (_socket, "getaddrinfo", _name_server),
+    (time, "sleep", _sleep),
+    (os, "urandom", _random_bytes),
+    (os, "getrandom", _random_bytes),
+    (ssl, "RAND_bytes", _random_bytes),
+    (socket, "gethostname", _gethostname),
+    (_socket, "getaddrinfo", _getaddrinfo),
 )
 """C functions: module, name, and the factory of the replacement; a system may lack some."""
 
@@ -153,15 +153,15 @@ _C_FUNCTIONS: tuple[tuple[Any, str, Callable[[Any], Callable[..., Any]]], ...] =
 @functools.cache
 def _c_functions() -> list[tuple[CFunction, Callable[..., Any]]]:
     """Return the C functions that exist on this system, each with its replacement."""
-    there = [
-        (CFunction(getattr(module, name)), making)
-        for module, name, making in _C_FUNCTIONS
+    existing = [
+        (CFunction(getattr(module, name)), make)
+        for module, name, make in _C_FUNCTIONS
         if hasattr(module, name)
     ]
-    return [(function, making(function.real)) for function, making in there]
+    return [(function, make(function.real)) for function, make in existing]
 
 
-_real_node = uuid.getnode
+_real_getnode = uuid.getnode
 _real_all_tasks = asyncio.all_tasks
 
 
@@ -182,14 +182,14 @@ def _new_socket(cls: Any, *args: Any, **options: Any) -> Any:
     return SimulatedSocket(program.name)
 
 
-def _node() -> int:
+def _getnode() -> int:
     program = running_program()
-    return _real_node() if program is None else program.node_number
+    return _real_getnode() if program is None else program.node_number
 
 
 def _all_tasks(loop: asyncio.AbstractEventLoop | None = None) -> set[asyncio.Task[Any]]:
     tasks = _real_all_tasks(loop)
-    return tasks if running_program() is None else in_order(tasks)
+    return tasks if running_program() is None else ordered_set(tasks)
 
 
 def _set(items: Iterable[Any] = ()) -> Any:
@@ -203,7 +203,7 @@ def _set(items: Iterable[Any] = ()) -> Any:
 
 _FUNCTIONS: tuple[tuple[dict[str, Any], str, Any], ...] = (
     (asyncio.tasks.__dict__, "set", _set),
-    (uuid.__dict__, "getnode", _node),
+    (uuid.__dict__, "getnode", _getnode),
     (asyncio.__dict__, "all_tasks", _all_tasks),
     (asyncio.tasks.__dict__, "all_tasks", _all_tasks),
 )
@@ -229,7 +229,7 @@ def _seed(real: Any) -> Any:
     def seed(self: random.Random, a: Any = None, version: int = 2) -> None:
         program = running_program()
         if a is None and program is not None:
-            a = program.chance.getrandbits(128)
+            a = program.rng.getrandbits(128)
         real(self, a, version)
 
     return seed
@@ -266,7 +266,7 @@ _METHODS: tuple[tuple[type[Any], str, Callable[[Any], Any]], ...] = (
 """Methods that are replaced while events run: class, name, factory of the replacement."""
 
 
-class Ambience:
+class SimulatedEnvironment:
     """Clocks and random sources of the programs of one simulation."""
 
     def __init__(self, seed: int) -> None:
@@ -276,9 +276,9 @@ class Ambience:
             raise UsageError(
                 'programs need the package time-machine: pip install "fakekafka[programs]"'
             ) from None
-        self._travel = time_machine.travel(0.0, tick=False)
+        self._wall_clock = time_machine.travel(0.0, tick=False)
         self._real_time_ns: Callable[[], int] = time_machine.escape_hatch.time.time_ns
-        self._chance = random.Random(f"chance of programs, {seed}").getstate()
+        self._random_state = random.Random(f"chance of programs, {seed}").getstate()
         self._turns = 0
         self._is_running = False
         self._c_clocks = CClocks()
@@ -289,16 +289,16 @@ class Ambience:
         if self._is_running:
             yield
             return
-        if (inside := running_program()) is not None:
+        if (program := running_program()) is not None:
             raise UsageError(
-                f"{inside.name} runs another simulation, which has programs of its own; "
-                "run one beside the other, from the test"
+                f"{program.name} runs another simulation, which has programs of its own; "
+                "run both from the test instead"
             )
-        with _one_at_a_time:
+        with _programs_lock:
             self._is_running = True
             thresholds = gc.get_threshold()
-            outer_chance = random.getstate()
-            outer_hooks = sys.get_asyncgen_hooks()
+            outer_random_state = random.getstate()
+            outer_generator_hooks = sys.get_asyncgen_hooks()
             methods = [cls.__dict__[name] for cls, name, _ in _METHODS]
             for (cls, name, replacement), method in zip(_METHODS, methods, strict=True):
                 setattr(cls, name, replacement(method))
@@ -309,24 +309,24 @@ class Ambience:
                 c_function.replace(replacement)
             sockets: Any = socket.socket
             sockets.__new__ = staticmethod(_new_socket)
-            random.setstate(self._chance)
+            random.setstate(self._random_state)
             gc.set_threshold(0)
-            sys.set_asyncgen_hooks(*generator_hooks(outer_hooks))
-            self._travel.start().time_ns = self._wall_ns  # type: ignore[method-assign]
-            Now.thread = threading.get_ident()
-            Now.turn = self._turns
-            watchdog.begin(Now.thread)
+            sys.set_asyncgen_hooks(*generator_hooks(outer_generator_hooks))
+            self._wall_clock.start().time_ns = self._wall_ns  # type: ignore[method-assign]
+            RunningState.thread = threading.get_ident()
+            RunningState.turn = self._turns
+            watchdog.begin(RunningState.thread)
             try:
                 yield
             finally:
                 watchdog.end()
-                self._turns = Now.turn
+                self._turns = RunningState.turn
                 self._c_clocks.restore()
-                self._travel.stop()
-                sys.set_asyncgen_hooks(*outer_hooks)
+                self._wall_clock.stop()
+                sys.set_asyncgen_hooks(*outer_generator_hooks)
                 gc.set_threshold(*thresholds)
-                self._chance = random.getstate()
-                random.setstate(outer_chance)
+                self._random_state = random.getstate()
+                random.setstate(outer_random_state)
                 del sockets.__new__
                 for c_function, _ in _c_functions():
                     c_function.restore()
@@ -347,15 +347,15 @@ class Ambience:
 
     def begin_turn(self, program: RunningProgram) -> None:
         """Prepare for callbacks of a program."""
-        Now.program = program
-        Now.turn = turn = Now.turn + 1
+        RunningState.program = program
+        RunningState.turn = turn = RunningState.turn + 1
         if not self._c_clocks.are_replaced:
             self._c_clocks.replace()
         if turn % _TURNS_BETWEEN_COLLECTIONS == 0:
             gc.collect()
 
     def end_turn(self) -> None:
-        Now.program = None
+        RunningState.program = None
 
     @contextmanager
     def executor(self) -> Iterator[Callable[[], float]]:
@@ -363,13 +363,13 @@ class Ambience:
         seconds after the block."""
         loop = asyncio._get_running_loop()
         asyncio._set_running_loop(None)
-        Now.is_in_executor = True
-        slept_before_s, Now.slept_s = Now.slept_s, 0.0
+        RunningState.is_in_executor = True
+        slept_before_s, RunningState.slept_s = RunningState.slept_s, 0.0
         slept_s = 0.0
         try:
             yield lambda: slept_s
         finally:
-            slept_s = Now.slept_s
-            Now.is_in_executor = False
-            Now.slept_s = slept_before_s
+            slept_s = RunningState.slept_s
+            RunningState.is_in_executor = False
+            RunningState.slept_s = slept_before_s
             asyncio._set_running_loop(loop)

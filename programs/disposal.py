@@ -36,47 +36,47 @@ _FINALIZED = 1
 _HAS_HEADER = 1 << 14
 """Flag of types whose objects the garbage collector tracks: Py_TPFLAGS_HAVE_GC."""
 _SUSPENDED = (CoroutineType, GeneratorType, AsyncGeneratorType, asyncio.Future)
-_LEADS_OUT = (ModuleType, type, CodeType, logging.Logger, logging.Handler)
-_OURS = "fakekafka."
-_PROGRAMS = "fakekafka.programs."
+_NOT_FOLLOWED = (ModuleType, type, CodeType, logging.Logger, logging.Handler)
+_PACKAGE_PREFIX = "fakekafka."
+_PROGRAMS_PREFIX = "fakekafka.programs."
 
 
-def bury(remains: Iterable[object]) -> None:
+def dispose(objects: Iterable[object]) -> None:
     """Prevent any code of these objects, and of all objects they refer to, from running."""
-    buried = list(remains)
-    if not _CAN_MARK or not all(map(_silence, _reached(buried))):
-        _kept.append(buried)
+    roots = list(objects)
+    if not _CAN_MARK_FINALIZED or not all(map(_suppress_finalizer, _reachable(roots))):
+        _kept.append(roots)
 
 
-def _reached(remains: Iterable[object]) -> Iterable[object]:
+def _reachable(objects: Iterable[object]) -> Iterable[object]:
     """Return the reachable objects of the program, without objects of the simulation, modules and
     classes."""
     seen: dict[int, object] = {}
-    new: list[Any] = list(remains)
+    new: list[Any] = list(objects)
     while new:
-        leading: list[object] = []
-        for one in new:
-            kind = type(one)  # ``__class__`` may be code of the program
-            if id(one) in seen or issubclass(kind, _LEADS_OUT):
+        followed: list[object] = []
+        for item in new:
+            kind = type(item)  # ``__class__`` may be code of the program
+            if id(item) in seen or issubclass(kind, _NOT_FOLLOWED):
                 continue
             module = str(kind.__module__)
-            if module.startswith(_OURS) and not module.startswith(_PROGRAMS):
+            if module.startswith(_PACKAGE_PREFIX) and not module.startswith(_PROGRAMS_PREFIX):
                 continue
-            seen[id(one)] = one
+            seen[id(item)] = item
             if kind is FunctionType:  # but not the globals of its module
-                leading += [one.__closure__, one.__defaults__, one.__kwdefaults__]
+                followed += [item.__closure__, item.__defaults__, item.__kwdefaults__]
             else:
-                leading.append(one)
-        new = gc.get_referents(*leading)
+                followed.append(item)
+        new = gc.get_referents(*followed)
     return seen.values()
 
 
-def _silence(one: Any) -> bool:
+def _suppress_finalizer(item: Any) -> bool:
     """Prevent code from running when an object is freed; return False if that is not possible."""
-    kind = type(one)
+    kind = type(item)
     if kind.__weakrefoffset__ and any(
         isinstance(reference.__callback__, weakref.finalize)
-        for reference in weakref.getweakrefs(one)
+        for reference in weakref.getweakrefs(item)
     ):
         return False
     if not issubclass(kind, _SUSPENDED):
@@ -85,19 +85,19 @@ def _silence(one: Any) -> bool:
             return True
         if not kind.__flags__ & _HAS_HEADER:
             return False
-    _mark(one)
+    _mark_finalized(item)
     return True
 
 
-def _mark(one: object) -> None:
+def _mark_finalized(item: object) -> None:
     """Mark an object as finalized, in the word before it, where the garbage collector keeps its
     links and flags."""
-    word = _Word.from_address(id(one) - ctypes.sizeof(_Word))
+    word = _Word.from_address(id(item) - ctypes.sizeof(_Word))
     word.value |= _FINALIZED
 
 
-def _can_mark() -> bool:
-    """Return whether marking works, by a trial with a generator; otherwise remains are kept."""
+def _can_mark_finalized() -> bool:
+    """Return whether marking works, by a trial with a generator; otherwise objects are kept."""
     if sys.implementation.name != "cpython" or sysconfig.get_config_var("Py_GIL_DISABLED"):
         return False
     closed = []
@@ -110,10 +110,10 @@ def _can_mark() -> bool:
 
     generator = iter(suspended())
     next(generator)
-    _mark(generator)
+    _mark_finalized(generator)
     is_marked = gc.is_finalized(generator)
     del generator
     return is_marked and not closed
 
 
-_CAN_MARK = _can_mark()
+_CAN_MARK_FINALIZED = _can_mark_finalized()
