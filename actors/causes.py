@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from ..protocol.host import Timer
-from .surroundings import Resident, Surroundings
+from .interfaces import AbstractNode, AbstractRuntime
 
 
 class NodeCauses:
@@ -13,7 +13,7 @@ class NodeCauses:
 
     __slots__ = ("_node", "_runtime")
 
-    def __init__(self, runtime: Surroundings, node: Resident) -> None:
+    def __init__(self, runtime: AbstractRuntime, node: AbstractNode) -> None:
         self._runtime = runtime
         self._node = node
 

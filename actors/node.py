@@ -29,8 +29,8 @@ from ..protocol.errors import KafkaError, UsageError
 from ..protocol.host import Causes, LogListener, StateListener, Timer
 from .causes import NodeCauses
 from .delivery import Delivery
+from .interfaces import AbstractNode, AbstractRuntime, Process
 from .port import Handler, Port
-from .surroundings import Process, Resident, Surroundings
 
 T = TypeVar("T")
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
@@ -51,13 +51,13 @@ def _is_coroutine_function(handler: Callable[..., Any]) -> bool:
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
-class Node(Resident, pykka.Actor):
+class Node(AbstractNode, pykka.Actor):
     """An actor of the cluster, the same on every runtime."""
 
     handles_one_at_a_time: ClassVar[bool] = False
     """True if a parked coroutine holds back further messages; replies still arrive."""
 
-    def __init__(self, runtime: Surroundings, name: str, process: Process) -> None:
+    def __init__(self, runtime: AbstractRuntime, name: str, process: Process) -> None:
         self.runtime = runtime
         self.name: str = name
         """Name of the node in traces and in the network."""

@@ -13,8 +13,8 @@ from ..protocol.awaiting import Disconnected, RequestTimeout
 from ..protocol.host import Timer
 from .clock import Clock, rescaled
 from .delivery import Delivery, Link
+from .interfaces import AbstractNode, AbstractRuntime, Named
 from .network.network import Network
-from .surroundings import Named, Resident, Surroundings
 
 Handler = Callable[[Any, Delivery], Any]
 """Called with message and delivery; returns the reply, or None if it comes later."""
@@ -48,14 +48,14 @@ class Port(Named):
 
     def __init__(
         self,
-        runtime: Surroundings,
+        runtime: AbstractRuntime,
         network: Network,
-        node: Resident,
+        node: AbstractNode,
         machine: str,
         handlers: dict[type, Handler],
     ) -> None:
-        self.runtime: Surroundings = runtime
-        self.node: Resident = node
+        self.runtime: AbstractRuntime = runtime
+        self.node: AbstractNode = node
         self.name: str = node.name
         self.network: Network = network
         self.machine: str = machine

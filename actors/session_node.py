@@ -5,8 +5,8 @@ from __future__ import annotations
 from ..protocol.declaring.native import mypyc_attr
 from ..zkfake.client.client import ZooKeeperClient
 from .delivery import Delivery
+from .interfaces import AbstractRuntime, Process
 from .node import Node
-from .surroundings import Process, Surroundings
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
@@ -15,7 +15,7 @@ class SessionNode(Node):
 
     def __init__(
         self,
-        runtime: Surroundings,
+        runtime: AbstractRuntime,
         name: str,
         process: Process,
         servers: tuple[str, ...],

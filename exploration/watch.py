@@ -16,7 +16,7 @@ from ..protocol.values import TopicPartition
 from ..tracing.recording.recorder import Recorder
 
 if TYPE_CHECKING:
-    from ..actors.surroundings import Surroundings
+    from ..actors.interfaces import AbstractRuntime
     from ..protocol.host import LogListener, LogOffsets, StateListener
 
 _TOPICS = "znodes/brokers/topics/"
@@ -105,7 +105,7 @@ class Watch:
 
     # -- a StateObserver -----------------------------------------------------------------------
 
-    def state_listener(self, _runtime: Surroundings, actor: str) -> StateListener | None:
+    def state_listener(self, _runtime: AbstractRuntime, actor: str) -> StateListener | None:
         if is_controller_name(actor):
             return self._controller(int(actor.rpartition("-")[2]))
         if actor.startswith("zk-"):
@@ -114,7 +114,7 @@ class Watch:
         return None if broker is None else self._broker(broker)
 
     def log_listener(
-        self, _runtime: Surroundings, actor: str, paths: tuple[str, str, str]
+        self, _runtime: AbstractRuntime, actor: str, paths: tuple[str, str, str]
     ) -> LogListener | None:
         broker = broker_id_of(actor)
         if broker is None:
@@ -253,7 +253,7 @@ class RecordedWatch(Recorder):
         super().__init__()
         self._watch = watch
 
-    def state_listener(self, runtime: Surroundings, actor: str) -> StateListener:
+    def state_listener(self, runtime: AbstractRuntime, actor: str) -> StateListener:
         record = super().state_listener(runtime, actor)
         hear = self._watch.state_listener(runtime, actor)
         if hear is None:
@@ -266,7 +266,7 @@ class RecordedWatch(Recorder):
         return changed
 
     def log_listener(
-        self, runtime: Surroundings, actor: str, paths: tuple[str, str, str]
+        self, runtime: AbstractRuntime, actor: str, paths: tuple[str, str, str]
     ) -> LogListener:
         record = super().log_listener(runtime, actor, paths)
         hear = self._watch.log_listener(runtime, actor, paths)

@@ -20,8 +20,8 @@ from .tasks import sorted_by_number
 from .watchdog import watchdog
 
 if TYPE_CHECKING:
+    from ..actors.interfaces import Process
     from ..actors.runtime.virtual import VirtualRuntime
-    from ..actors.surroundings import Process
     from .environment import SimulatedEnvironment
     from .names import Names
     from .tcp import EndTransport, Machine

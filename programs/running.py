@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class ProgramEnvironment(Protocol):
-    """Surroundings of a program while its callbacks run: clocks, random sources, executors."""
+    """AbstractRuntime of a program while its callbacks run: clocks, random sources, executors."""
 
     def begin_turn(self, program: RunningProgram) -> None:
         """Prepare for callbacks of a program."""

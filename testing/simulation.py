@@ -38,7 +38,7 @@ from .running import WaitTimeout
 from .virtual_time import VirtualTimeCluster
 
 if TYPE_CHECKING:
-    from ..actors.surroundings import StateObserver, TraceSink
+    from ..actors.interfaces import StateObserver, TraceSink
     from ..programs.notes import Note
     from ..programs.program import Main
     from ..programs.programs import Programs

@@ -14,7 +14,7 @@ from typing import Any, Self
 
 import msgpack
 
-from ..actors.surroundings import EventSink
+from ..actors.interfaces import EventSink
 
 UNSEEN_KINDS = frozenset(
     {"client_invoke", "client_retry", "client_ok", "client_fail", "expire", "state"}

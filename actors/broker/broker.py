@@ -32,9 +32,9 @@ from ...statemachines.broker.dynamic_config import DynamicConfigManager
 from ...statemachines.zookeeper.change_notifications import ChangeNotifications
 from ...zkfake.messages import ZooKeeperError
 from ..delivery import Delivery
+from ..interfaces import AbstractRuntime, Process
 from ..node import Node
 from ..port import Handler
-from ..surroundings import Process, Surroundings
 from .broker_id_finder import connect
 from .controller import ControllerActor
 from .controller_channel import ControllerChannel
@@ -82,7 +82,7 @@ class Broker(Node):
 
     def __init__(
         self,
-        runtime: Surroundings,
+        runtime: AbstractRuntime,
         name: str,
         process: Process,
         spec: BrokerSpec,

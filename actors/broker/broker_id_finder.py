@@ -15,9 +15,9 @@ from ...statemachines.broker.broker_id import check_meta_properties, resolve_bro
 from ...statemachines.zookeeper.client import KafkaZkClient
 from ...zkfake.client.client import ZooKeeperClient
 from ...zkfake.messages import ZooKeeperError
+from ..interfaces import AbstractRuntime, Process
 from ..node import Node
 from ..session_node import SessionNode
-from ..surroundings import Process, Surroundings
 from .spec import BrokerSpec
 
 
@@ -50,7 +50,7 @@ class BrokerIdFinder(SessionNode):
 
     def __init__(
         self,
-        runtime: Surroundings,
+        runtime: AbstractRuntime,
         name: str,
         process: Process,
         spec: BrokerSpec,

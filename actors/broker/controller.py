@@ -12,8 +12,8 @@ from ...statemachines.controller.controller import KafkaController
 from ...statemachines.controller.queue import QueuedEvent
 from ...statemachines.zookeeper.client import KafkaZkClient
 from ..delivery import Delivery
+from ..interfaces import AbstractRuntime, Process
 from ..session_node import SessionNode
-from ..surroundings import Process, Surroundings
 from .controller_channels import ControllerChannels
 from .spec import BrokerSpec
 
@@ -22,7 +22,7 @@ class ControllerActor(SessionNode):
     """Hosts the controller core and the ZooKeeper client of one broker process."""
 
     def __init__(
-        self, runtime: Surroundings, name: str, process: Process, spec: BrokerSpec
+        self, runtime: AbstractRuntime, name: str, process: Process, spec: BrokerSpec
     ) -> None:
         config = spec.config
         super().__init__(

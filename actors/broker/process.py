@@ -8,8 +8,8 @@ from ...protocol.awaiting import Pending
 from ...protocol.errors import ErrorCode, FakeKafkaError, KafkaError, UsageError
 from ...protocol.names import broker_name, controller_name, new_broker_name
 from ...statemachines.broker.broker_id import named_broker_ids
+from ..interfaces import Process
 from ..runtime.runtime import Runtime
-from ..surroundings import Process
 from .broker import Broker
 from .broker_id_finder import BrokerIdFinder
 from .controller import ControllerActor

@@ -13,8 +13,8 @@ from ...protocol.host import Timer
 from ...protocol.names import broker_name
 from ...replication.follower.fetch_state import FetcherRequest
 from ...replication.follower.fetcher import ReplicaFetcher
+from ..interfaces import AbstractRuntime, Process
 from ..node import Node
-from ..surroundings import Process, Surroundings
 
 
 class ReplicaFetcherActor(Node):
@@ -22,7 +22,7 @@ class ReplicaFetcherActor(Node):
 
     def __init__(
         self,
-        runtime: Surroundings,
+        runtime: AbstractRuntime,
         name: str,
         process: Process,
         fetcher: ReplicaFetcher,

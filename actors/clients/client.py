@@ -11,8 +11,8 @@ from ...protocol.data import MetadataRequest, MetadataResponse
 from ...protocol.errors import ErrorCode, UsageError
 from ...protocol.names import broker_name
 from ...protocol.values import TopicPartition
+from ..interfaces import AbstractRuntime, Process
 from ..node import Node
-from ..surroundings import Process, Surroundings
 
 T = TypeVar("T")
 
@@ -42,7 +42,7 @@ class SimulatedClient(Node):
 
     def __init__(
         self,
-        runtime: Surroundings,
+        runtime: AbstractRuntime,
         name: str,
         process: Process,
         bootstrap: tuple[int, ...],

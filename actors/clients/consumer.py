@@ -24,7 +24,7 @@ from ...protocol.errors import ErrorCode
 from ...protocol.names import broker_name
 from ...protocol.records.batch import RecordBatch
 from ...protocol.values import TopicPartition, frozen
-from ..surroundings import Process, Surroundings
+from ..interfaces import AbstractRuntime, Process
 from .client import RETRY_BACKOFF_MS, SimulatedClient, check_numbers, refuse_setting
 from .committed_reading import visible_batches
 
@@ -73,7 +73,7 @@ class SimulatedConsumer(SimulatedClient):
 
     def __init__(
         self,
-        runtime: Surroundings,
+        runtime: AbstractRuntime,
         name: str,
         process: Process,
         bootstrap: tuple[int, ...],

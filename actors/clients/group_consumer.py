@@ -8,7 +8,7 @@ from ...protocol.awaiting import Task
 from ...protocol.data import MetadataResponse
 from ...protocol.groups import CONSUMER_PROTOCOL
 from ...protocol.values import TopicPartition
-from ..surroundings import Process, Surroundings
+from ..interfaces import AbstractRuntime, Process
 from .assigned_member import AssignedMember
 from .assignment_change import AssignmentChange as AssignmentChange
 from .assignors import Partitions
@@ -22,7 +22,7 @@ class SimulatedGroupConsumer(SimulatedConsumer):
 
     def __init__(
         self,
-        runtime: Surroundings,
+        runtime: AbstractRuntime,
         name: str,
         process: Process,
         bootstrap: tuple[int, ...],

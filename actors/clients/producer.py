@@ -26,7 +26,7 @@ from ...protocol.declaring.native import checks_arguments
 from ...protocol.errors import ErrorCode, UsageError
 from ...protocol.names import broker_name
 from ...protocol.values import TopicPartition, frozen
-from ..surroundings import Process, Surroundings
+from ..interfaces import AbstractRuntime, Process
 from .client import RETRY_BACKOFF_MS, SimulatedClient, check_numbers, refuse_setting
 from .producer_queue import (
     EPOCH_MAX,
@@ -98,7 +98,7 @@ class SimulatedProducer(SimulatedClient):
 
     def __init__(
         self,
-        runtime: Surroundings,
+        runtime: AbstractRuntime,
         name: str,
         process: Process,
         bootstrap: tuple[int, ...],

@@ -34,7 +34,7 @@ from ...protocol.transactions import (
     TxnOffsetCommitResponse,
 )
 from ...protocol.values import TopicPartition, frozen
-from ..surroundings import Process, Surroundings
+from ..interfaces import AbstractRuntime, Process
 from .client import RETRY_BACKOFF_MS, check_numbers, refuse_setting
 from .client_operation import AnsweredWithError, ClientOperation
 from .coordinated import GROUP, TRANSACTION, CoordinatedClient
@@ -88,7 +88,7 @@ class SimulatedTransactionalProducer(CoordinatedClient):
 
     def __init__(
         self,
-        runtime: Surroundings,
+        runtime: AbstractRuntime,
         name: str,
         process: Process,
         bootstrap: tuple[int, ...],

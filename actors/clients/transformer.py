@@ -22,7 +22,7 @@ from ...protocol.groups import OffsetFetchRequest, OffsetFetchResponse
 from ...protocol.host import sleep
 from ...protocol.names import broker_name
 from ...protocol.values import TopicPartition, frozen
-from ..surroundings import Process, Surroundings
+from ..interfaces import AbstractRuntime, Process
 from .client import RETRY_BACKOFF_MS, refuse_setting
 from .client_operation import ClientOperation
 from .committed_reading import visible_batches
@@ -65,7 +65,7 @@ class SimulatedTransformer(SimulatedTransactionalProducer):
 
     def __init__(
         self,
-        runtime: Surroundings,
+        runtime: AbstractRuntime,
         name: str,
         process: Process,
         bootstrap: tuple[int, ...],

@@ -29,7 +29,7 @@ from ...zkfake.messages import (
     SetDataRequest,
 )
 from ..delivery import Delivery
-from ..surroundings import Surroundings
+from ..interfaces import AbstractRuntime
 from .network import Network
 from .sizes import message_bytes, record_bytes
 
@@ -102,7 +102,7 @@ class _Sender:
 class CostedNetwork(Network):
     """A network in which messages wait for the processes that send and receive them."""
 
-    def __init__(self, runtime: Surroundings, costs: Costs) -> None:
+    def __init__(self, runtime: AbstractRuntime, costs: Costs) -> None:
         super().__init__(runtime)
         self.costs = costs
         self._senders: dict[str, _Sender] = {}

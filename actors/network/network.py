@@ -17,8 +17,8 @@ from typing import Any, NamedTuple, cast
 from ...protocol.awaiting import Disconnected
 from ...protocol.names import machine_of
 from ..delivery import Delivery, Endpoint, Link
+from ..interfaces import AbstractNode, AbstractRuntime, Letter
 from ..silence import Silence
-from ..surroundings import Letter, Resident, Surroundings
 from .latency import LatencyModel
 from .past_rules import PastRules
 from .rules import NetworkRules
@@ -63,7 +63,7 @@ def _has_byte_faults(delivery: Delivery) -> bool:
 class Network:
     """Links between machines. Rules apply to machines: ``broker-1`` includes its fetchers."""
 
-    def __init__(self, runtime: Surroundings) -> None:
+    def __init__(self, runtime: AbstractRuntime) -> None:
         self._runtime = runtime
         self.latency_us: int = 0  # delay of every link while ``_is_plain``
         self._is_plain = True  # constant latency and no rule
@@ -90,13 +90,15 @@ class Network:
         self._hold_causes: list[int | None] = []  # the event that began each filter
         self._interceptors: list[Interceptor] = []
         self._observers: list[Callable[[Delivery], object]] = []
-        self.nodes: dict[str, Resident] = {}
+        self.nodes: dict[str, AbstractNode] = {}
         # Messages sent over links that are now cut: TCP keeps and retransmits them.
         self._stalled: dict[tuple[str, str], list[Delivery]] = {}
         # Attempts to reach a process that had ended, over links that are now cut.
         self._attempts: dict[tuple[str, str], list[ConnectionAttempt]] = {}
         # Nodes that do not know yet that a process has ended, as the link from it was cut then.
-        self._pending_disconnects: dict[tuple[str, str], list[tuple[Resident, frozenset[str]]]] = {}
+        self._pending_disconnects: dict[
+            tuple[str, str], list[tuple[AbstractNode, frozenset[str]]]
+        ] = {}
         self._held: list[tuple[Delivery, int, Filter]] = []
         self._heal_listeners: list[Callable[[], object]] = []
         self._numbered = 0  # messages with a number; also the number of the last one
@@ -107,10 +109,10 @@ class Network:
 
     # -- nodes ---------------------------------------------------------------------------------
 
-    def add(self, node: Resident) -> None:
+    def add(self, node: AbstractNode) -> None:
         self.nodes[node.name] = node
 
-    def remove(self, node: Resident) -> None:
+    def remove(self, node: AbstractNode) -> None:
         if self.nodes.get(node.name) is node:
             del self.nodes[node.name]
 
@@ -135,7 +137,7 @@ class Network:
             elif node.machine != machine:
                 self._break_connections(node, machine, names)
 
-    def _break_connections(self, node: Resident, machine: str, names: frozenset[str]) -> None:
+    def _break_connections(self, node: AbstractNode, machine: str, names: frozenset[str]) -> None:
         lost = functools.partial(node.peer_lost, machine, names)
         self._runtime.call_later_by_runtime_clock(node, self.latency_us, lost)
 
@@ -174,7 +176,7 @@ class Network:
         return Delivery(sender, target, message, correlation, is_reply, context, self._numbered)
 
     def post_to_self(
-        self, node: Resident, message: object, letter: Letter
+        self, node: AbstractNode, message: object, letter: Letter
     ) -> tuple[Delivery, bool]:
         """Number and record a message from a node to itself; returns whether it is held back, too.
 
@@ -352,7 +354,7 @@ class Network:
         runtime = self._runtime
         if target.blocked:
             if not target.stopped:
-                node = cast(Resident, target)  # a requester over TCP is never blocked
+                node = cast(AbstractNode, target)  # a requester over TCP is never blocked
                 node.process.held.append(lambda: self._arrive_after_resume(delivery))
                 return
             refused_by = self._trace(delivery, "drop", "stopped")

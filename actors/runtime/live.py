@@ -15,7 +15,7 @@ from typing import TypeVar
 from ...protocol.errors import UsageError
 from ..clock import rescaled
 from ..delivery import Delivery, Endpoint
-from ..surroundings import Process, Resident
+from ..interfaces import AbstractNode, Process
 from .runtime import LoopRuntime
 from .virtual_timer import name_of
 
@@ -234,7 +234,7 @@ class LiveRuntime(LoopRuntime):
         now_us = self.now_us()
         for timer in list(self._waiting):
             if (
-                isinstance(timer.node, Resident)
+                isinstance(timer.node, AbstractNode)
                 and timer.node.process is process
                 and timer.handle is not None
                 and not timer.uses_runtime_clock
@@ -256,7 +256,7 @@ class LiveRuntime(LoopRuntime):
                 timer.handle = self.loop.call_later(remaining_us / 1e6, self._fire, timer)
                 return
         self._waiting.pop(timer, None)
-        if isinstance(node, Resident) and node.blocked:
+        if isinstance(node, AbstractNode) and node.blocked:
             if not node.stopped:
                 node.process.held.append(lambda: self._fire_after_resume(timer))
             return

@@ -20,19 +20,19 @@ from ...protocol.host import LogListener, StateListener, Timer
 from ...protocol.names import TCP_CLIENTS, machine_of
 from ..clock import NORMAL_RATE_PPM
 from ..delivery import Delivery, Endpoint
+from ..interfaces import (
+    AbstractNode,
+    AbstractRuntime,
+    EventSink,
+    Process,
+    RowBuffer,
+    StateObserver,
+    TraceSink,
+)
 from ..network.network import Network
 from ..node import Node
 from ..port import Handler, Port
 from ..silence import Silence, Waited, describe_wait
-from ..surroundings import (
-    EventSink,
-    Process,
-    Resident,
-    RowBuffer,
-    StateObserver,
-    Surroundings,
-    TraceSink,
-)
 from .timer_chains import TimerChains
 from .virtual_timer import name_of
 
@@ -91,7 +91,7 @@ class _SinkAdapter(EventSink):
         return self._sink.event(time_us, kind, actor, peer, message, message_id, cause, why, of)
 
 
-class Runtime(Surroundings):
+class Runtime(AbstractRuntime):
     """Base of the runtimes; ``seed`` determines every random draw."""
 
     name: str
@@ -139,7 +139,7 @@ class Runtime(Surroundings):
         return (time.time_ns() + ahead_us * 1000) // 1_000_000
 
     def set_shared_timer(
-        self, node: Resident, delay_us: int, callback: Callable[[], object]
+        self, node: AbstractNode, delay_us: int, callback: Callable[[], object]
     ) -> Timer:
         timer: Any = self.call_later(node, delay_us, callback)
         timer.serves_many = True

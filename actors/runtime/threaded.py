@@ -15,8 +15,8 @@ import pykka
 
 from ..clock import rescaled
 from ..delivery import Delivery, Endpoint
+from ..interfaces import AbstractNode, Process
 from ..node import Node
-from ..surroundings import Process, Resident
 from .live import LoopThread
 from .runtime import Runtime
 from .virtual_timer import name_of
@@ -53,7 +53,7 @@ class ThreadedTimer:
         node = self.node
         if self._callback is None:
             return
-        if not isinstance(node, Resident):
+        if not isinstance(node, AbstractNode):
             self._runtime.loop.call_soon_threadsafe(self.fire)
         elif not node.stopped:
             with contextlib.suppress(pykka.ActorDeadError):
@@ -69,7 +69,7 @@ class ThreadedTimer:
         callback, node = self._callback, self.node
         if callback is None:
             return
-        if isinstance(node, Resident) and node.blocked:
+        if isinstance(node, AbstractNode) and node.blocked:
             if not node.stopped:
                 node.process.held.append(self._due_after_resume)
             return
@@ -114,7 +114,7 @@ class _TimerThread(threading.Thread):
             for place, (due_s, number, due, timer) in enumerate(self._heap):
                 if (
                     timer is not None
-                    and isinstance(timer.node, Resident)
+                    and isinstance(timer.node, AbstractNode)
                     and timer.node.process is process
                     and not timer.uses_runtime_clock
                 ):
@@ -200,7 +200,7 @@ class ThreadedRuntime(Runtime):
         return self._set(ThreadedTimer(self, node, callback), delay_us)
 
     def set_shared_timer(
-        self, node: Resident, delay_us: int, callback: Callable[[], object]
+        self, node: AbstractNode, delay_us: int, callback: Callable[[], object]
     ) -> ThreadedTimer:
         return self._set(ThreadedTimer(self, node, callback, serves_many=True), delay_us)
 

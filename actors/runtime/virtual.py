@@ -24,16 +24,16 @@ from typing import Any, cast
 from ...protocol.errors import UsageError
 from ..clock import rescaled
 from ..delivery import Delivery, Endpoint, Link
+from ..interfaces import (
+    AbstractNode,
+    AbstractRuntime,
+    Process,
+    RowBuffer,
+    Sent,
+)
 from ..network.network import Network
 from ..node import Node
 from ..port import Handler, Port
-from ..surroundings import (
-    Process,
-    Resident,
-    RowBuffer,
-    Sent,
-    Surroundings,
-)
 from .garbage import garbage
 from .runtime import VIRTUAL_EPOCH_MS, LoopRuntime
 from .virtual_timer import VirtualTimer, name_of
@@ -73,7 +73,7 @@ class VirtualRuntime(LoopRuntime):
     name = "virtual"
 
     def __init__(
-        self, seed: int = 0, make_network: Callable[[Surroundings], Network] | None = None
+        self, seed: int = 0, make_network: Callable[[AbstractRuntime], Network] | None = None
     ) -> None:
         """Create a runtime; ``make_network`` replaces the fast network of virtual time."""
         self._make_network = make_network
@@ -136,7 +136,7 @@ class VirtualRuntime(LoopRuntime):
         for place, (time, sequence, item) in enumerate(entries):
             if (
                 type(item) is VirtualTimer
-                and isinstance(item.node, Resident)
+                and isinstance(item.node, AbstractNode)
                 and item.node.process is process
                 and not item.uses_runtime_clock
             ):
@@ -359,7 +359,7 @@ class VirtualRuntime(LoopRuntime):
         callback, node = timer.callback, timer.node
         if callback is None:
             return  # cancelled while its process was paused
-        if isinstance(node, Resident) and node.blocked:
+        if isinstance(node, AbstractNode) and node.blocked:
             if not node.stopped:
                 self._hold(timer, node)
             return
@@ -384,7 +384,7 @@ class VirtualRuntime(LoopRuntime):
             self.record_firing_without_entries(node, callback, timer.cause)
         self.cause = None
 
-    def _hold(self, timer: VirtualTimer, node: Resident) -> None:
+    def _hold(self, timer: VirtualTimer, node: AbstractNode) -> None:
         def fire_after_resume() -> None:
             timer.cause = self.cause  # the event that resumed the process
             self._fire(timer)
@@ -419,9 +419,9 @@ class VirtualPort(Port):
 
     def __init__(
         self,
-        runtime: Surroundings,
+        runtime: AbstractRuntime,
         network: VirtualNetwork,
-        node: Resident,
+        node: AbstractNode,
         machine: str,
         handlers: dict[type, Handler],
     ) -> None:
@@ -497,12 +497,12 @@ class VirtualNetwork(Network):
         runtime = self.clock
         return self._numbered + runtime.sequence - runtime.entries_made
 
-    def add(self, node: Resident) -> None:
+    def add(self, node: AbstractNode) -> None:
         super().add(node)
         if isinstance(node, Node):
             self.ports[node.name] = node.port
 
-    def remove(self, node: Resident) -> None:
+    def remove(self, node: AbstractNode) -> None:
         super().remove(node)
         if node.name not in self.nodes:
             self.ports.pop(node.name, None)

@@ -9,9 +9,9 @@ from ...zkfake.server.roles import ZooKeeperConfig
 from ...zkfake.server.server import ZooKeeperServer
 from ...zkfake.server.storage import ZooKeeperStorage
 from ..delivery import Delivery
+from ..interfaces import AbstractRuntime, Process
 from ..node import Node
 from ..runtime.runtime import Runtime
-from ..surroundings import Process, Surroundings
 
 
 class ZooKeeperActor(Node):
@@ -19,7 +19,7 @@ class ZooKeeperActor(Node):
 
     def __init__(
         self,
-        runtime: Surroundings,
+        runtime: AbstractRuntime,
         name: str,
         process: Process,
         server_id: int,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from ...actors.surroundings import EventSink
+from ...actors.interfaces import EventSink
 from ...tracing.fingerprint import UNSEEN_KINDS
 from ...tracing.format import CHUNK_EVENTS
 from ...tracing.recording.recorder import Recorder

@@ -8,7 +8,7 @@ from ...actors.clock import NORMAL_RATE_PPM
 from ..parameters.kinds import CLOCK_RATE
 
 if TYPE_CHECKING:
-    from ...actors.surroundings import Process
+    from ...actors.interfaces import Process
     from ..running import RunningCluster
 
 

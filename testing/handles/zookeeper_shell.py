@@ -10,8 +10,8 @@ from ...protocol.names import ZOOKEEPER_SHELL
 from ...zkfake.messages import Request, ZkResponse, ZooKeeperError
 
 if TYPE_CHECKING:
+    from ...actors.interfaces import Process
     from ...actors.runtime.runtime import Runtime
-    from ...actors.surroundings import Process
     from ..running import RunningCluster
 
 _SESSION_TIMEOUT_MS = 6000

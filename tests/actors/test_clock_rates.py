@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 from fakekafka.actors.causes import NodeCauses
 from fakekafka.actors.clock import NORMAL_RATE_PPM, Clock, rescaled
+from fakekafka.actors.interfaces import Process
 from fakekafka.actors.network.latency import Constant
 from fakekafka.actors.node import Node
 from fakekafka.actors.runtime.runtime import Runtime
 from fakekafka.actors.runtime.virtual import VirtualRuntime
-from fakekafka.actors.surroundings import Process
 from fakekafka.protocol.awaiting import RequestTimeout
 from fakekafka.protocol.names import TCP_CLIENTS
 from fakekafka.protocol.values import message

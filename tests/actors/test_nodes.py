@@ -8,10 +8,10 @@ import weakref
 from typing import Any
 
 from fakekafka import Simulation
+from fakekafka.actors.interfaces import Process
 from fakekafka.actors.node import Node, handler_name
 from fakekafka.actors.runtime.runtime import Runtime
 from fakekafka.actors.runtime.virtual import VirtualRuntime
-from fakekafka.actors.surroundings import Process
 from fakekafka.protocol.awaiting import Disconnected, RequestTimeout
 from fakekafka.protocol.control import LeaderAndIsrRequest
 from fakekafka.protocol.errors import ErrorCode, KafkaError

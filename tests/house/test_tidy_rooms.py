@@ -36,7 +36,7 @@ ROOMS: dict[str, tuple[tuple[str, ...], ...]] = {
     ),
     "actors": (
         ("clock", "delivery", "silence"),
-        ("surroundings",),
+        ("interfaces",),
         ("network", "state_changes", "causes"),
         ("port",),
         ("node",),

@@ -1229,7 +1229,7 @@ LIVE_ONLY = {
     "real_time.py",
     "threaded.py",
     "virtual.py",
-    "surroundings.py",
+    "interfaces.py",
     "causes.py",
     "node.py",
 }

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Self
 
-from ...actors.surroundings import Sent
+from ...actors.interfaces import Sent
 
 if TYPE_CHECKING:
-    from ...actors.surroundings import Row
+    from ...actors.interfaces import Row
 
 
 class EventColumns:

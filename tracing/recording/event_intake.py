@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ...actors.surroundings import EventSink, Row
+from ...actors.interfaces import EventSink, Row
 from ...protocol.errors import UsageError
 from ..chunk_codec import NO_TYPE
 from ..events import KIND_CODES, KINDS
@@ -31,7 +31,7 @@ from .recorded_state import (
 )
 
 if TYPE_CHECKING:
-    from ...actors.surroundings import Surroundings
+    from ...actors.interfaces import AbstractRuntime
     from ...protocol.host import LogListener, LogOffsets, StateListener
 
 _OF_OPERATIONS = frozenset({"client_invoke", "client_retry", "client_ok", "client_fail"})
@@ -124,7 +124,7 @@ class EventIntake(EventSink):
         elif kind == "stop" and peer is not None:  # a node stops; of a process there is no peer
             pending.told.append(Halted(seq, self.maker.state.of(actor)))
 
-    def state_listener(self, runtime: Surroundings, actor: str) -> StateListener:
+    def state_listener(self, runtime: AbstractRuntime, actor: str) -> StateListener:
         """Return the listener of changes of an actor's state."""
         state, pending, tagged = self.maker.state.of(actor), self.pending, self._tagger.tagged
 
@@ -142,7 +142,7 @@ class EventIntake(EventSink):
         return changed
 
     def log_listener(
-        self, runtime: Surroundings, actor: str, paths: tuple[str, str, str]
+        self, runtime: AbstractRuntime, actor: str, paths: tuple[str, str, str]
     ) -> LogListener:
         """Return the listener of the offsets of an actor's log."""
         state, pending = self.maker.state.of(actor), self.pending

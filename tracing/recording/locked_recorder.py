@@ -12,7 +12,7 @@ from .recorder import Recorder
 from .writer import TraceWriter
 
 if TYPE_CHECKING:
-    from ...actors.surroundings import EventSink, Surroundings
+    from ...actors.interfaces import AbstractRuntime, EventSink
     from ...protocol.host import LogListener, LogOffsets, StateListener
 
 
@@ -30,7 +30,7 @@ class LockedRecorder(Recorder):
         with self._lock:
             return super().event(*args, **kwargs)
 
-    def state_listener(self, runtime: Surroundings, actor: str) -> StateListener:
+    def state_listener(self, runtime: AbstractRuntime, actor: str) -> StateListener:
         with self._lock:
             tell = super().state_listener(runtime, actor)
 
@@ -41,7 +41,7 @@ class LockedRecorder(Recorder):
         return changed
 
     def log_listener(
-        self, runtime: Surroundings, actor: str, paths: tuple[str, str, str]
+        self, runtime: AbstractRuntime, actor: str, paths: tuple[str, str, str]
     ) -> LogListener:
         with self._lock:
             tell = super().log_listener(runtime, actor, paths)

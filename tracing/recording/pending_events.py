@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from ...actors.surroundings import RowBuffer, Sent
+from ...actors.interfaces import RowBuffer, Sent
 from ..format import CHUNK_EVENTS
 from .event_columns import EventColumns
 
 if TYPE_CHECKING:
-    from ...actors.surroundings import Row
+    from ...actors.interfaces import Row
     from .recorded_state import News
 
 

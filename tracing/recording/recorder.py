@@ -28,7 +28,7 @@ from .writer import TraceWriter
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from ...actors.surroundings import EventSink, Surroundings
+    from ...actors.interfaces import AbstractRuntime, EventSink
     from ...protocol.host import LogListener, StateListener
     from .chunk_maker import ChunkMaker
     from .pending_events import PendingEvents
@@ -110,12 +110,12 @@ class Recorder:
         """
         return self._intake.event(time_us, kind, actor, peer, message, message_id, cause, why, of)
 
-    def state_listener(self, runtime: Surroundings, actor: str) -> StateListener:
+    def state_listener(self, runtime: AbstractRuntime, actor: str) -> StateListener:
         """Return the listener of changes of an actor's state."""
         return self._intake.state_listener(runtime, actor)
 
     def log_listener(
-        self, runtime: Surroundings, actor: str, paths: tuple[str, str, str]
+        self, runtime: AbstractRuntime, actor: str, paths: tuple[str, str, str]
     ) -> LogListener:
         """Return the listener of the offsets of an actor's log."""
         return self._intake.log_listener(runtime, actor, paths)

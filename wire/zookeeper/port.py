@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from ...actors.surroundings import Resident
+from ...actors.interfaces import AbstractNode
 from ...protocol.names import TCP_CLIENTS, zookeeper_client_name
 from ...zkfake.messages import ConnectionClosed
 
@@ -19,7 +19,7 @@ _FIRST_CONNECTION_ID = 1 << 62
 ids."""
 
 
-class ZooKeeperPort(Resident):
+class ZooKeeperPort(AbstractNode):
     """A TCP connection as a member of the network of the runtime."""
 
     def __init__(

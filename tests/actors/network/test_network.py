@@ -7,11 +7,11 @@ import random
 from typing import Any
 
 import pytest
+from fakekafka.actors.interfaces import Process
 from fakekafka.actors.network.latency import Constant, Lognormal, Uniform
 from fakekafka.actors.node import Node
 from fakekafka.actors.runtime.runtime import Runtime
 from fakekafka.actors.runtime.virtual import VirtualRuntime
-from fakekafka.actors.surroundings import Process
 from fakekafka.protocol.errors import UsageError
 from fakekafka.protocol.values import message
 

@@ -6,11 +6,11 @@ from functools import partial
 from typing import Any
 
 import pytest
+from fakekafka.actors.interfaces import Process
 from fakekafka.actors.network.latency import Constant, Uniform
 from fakekafka.actors.node import Node
 from fakekafka.actors.runtime.runtime import Runtime
 from fakekafka.actors.runtime.virtual import VirtualRuntime
-from fakekafka.actors.surroundings import Process
 from fakekafka.protocol.values import message
 
 

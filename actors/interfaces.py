@@ -153,20 +153,20 @@ class EventSink:
 class StateObserver(Protocol):
     """An observer of state changes; if it has ``TraceSink.event`` too, it records a whole trace."""
 
-    def state_listener(self, runtime: Surroundings, actor: str) -> StateListener | None:
+    def state_listener(self, runtime: AbstractRuntime, actor: str) -> StateListener | None:
         """Return the listener for an actor's state changes, which become part of the event that is
         being handled; None to ignore the actor."""
         ...
 
     def log_listener(
-        self, runtime: Surroundings, actor: str, paths: tuple[str, str, str]
+        self, runtime: AbstractRuntime, actor: str, paths: tuple[str, str, str]
     ) -> LogListener | None:
         """Return the listener for the offsets of an actor's log; None to ignore them."""
         ...
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
-class Resident(Endpoint):
+class AbstractNode(Endpoint):
     """A node as its process, its network and its runtime see it."""
 
     __slots__ = ()
@@ -207,7 +207,7 @@ class Process:
     def __init__(self, name: str, lock: Any = None) -> None:
         self.name = name
         self.lock = lock
-        self.nodes: dict[str, Resident] = {}
+        self.nodes: dict[str, AbstractNode] = {}
         self.paused = False
         self.silenced_by: int | None = None
         """Seq of the event that last killed or paused the process, if the run is traced."""
@@ -228,7 +228,7 @@ class Letter(Protocol):
         ...
 
 
-class Surroundings(abc.ABC):
+class AbstractRuntime(abc.ABC):
     """A runtime as the nodes and the network see it."""
 
     id: int
@@ -298,7 +298,7 @@ class Surroundings(abc.ABC):
 
     @abc.abstractmethod
     def set_shared_timer(
-        self, node: Resident, delay_us: int, callback: Callable[[], object]
+        self, node: AbstractNode, delay_us: int, callback: Callable[[], object]
     ) -> Timer:
         """Do as ``call_later`` for a timer shared by many entries. Each entry that is due calls
         ``record_due_entry`` or ``record_timeout``; the firing itself is recorded only if no entry
