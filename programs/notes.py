@@ -22,7 +22,7 @@ class Note(NamedTuple):
     event: int | None
     """Number of its event in the trace; None in a run without recording."""
 
-    def matches(self, text: str | None, values: dict[str, Any]) -> bool:
+    def has(self, text: str | None, values: dict[str, Any]) -> bool:
         """Return whether the note has this text and at least these values."""
         return (text is None or self.text == text) and all(
             name in self.values and self.values[name] == value for name, value in values.items()
@@ -54,4 +54,4 @@ class Notes:
 
     def matching(self, text: str | None, values: dict[str, Any]) -> list[Note]:
         """Return the notes with a text and at least these values."""
-        return [note for note in self._all if note.matches(text, values)]
+        return [note for note in self._all if note.has(text, values)]
