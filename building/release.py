@@ -1,9 +1,10 @@
 """``make dist`` and ``make release``: build the distributions from committed files alone.
 
 ``dist`` builds the source distribution and both wheels from a copy of the last commit, so that
-no other file of the checkout gets into them. It installs each in an empty environment and starts a
-cluster there. ``release`` makes the commit of the new version first: it collects the fragments
-into the changelog, writes the version into its files, commits and tags.
+no other file of the checkout gets into them, except modules compiled from the same source. It
+installs each in an empty environment and starts a cluster there. ``release`` makes the commit of
+the new version first: it collects the fragments into the changelog, writes the version into its
+files, commits and tags.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
 
+from fakekafka import builds
 from fakekafka.building.archives import unpack
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -80,13 +82,26 @@ def exported_source(root: Path, target: Path) -> Path:
     return source
 
 
-def build(source: Path, target: Path) -> list[Path]:
+def copy_build(root: Path, source: Path) -> bool:
+    """Copy the checkout's compiled modules to a copy of its source, and return True, if their
+    manifest says that they were compiled from this source: compiling again takes minutes."""
+    manifest = builds.read_manifest(root / "compiled")
+    if manifest is None or builds.find_problem(source, manifest):
+        return False
+    ignored = shutil.ignore_patterns(builds.SEEN)
+    shutil.copytree(root / "compiled", source / "compiled", ignore=ignored)
+    return True
+
+
+def build(source: Path, target: Path, checkout: Path) -> list[Path]:
     """Build the source distribution, the pure wheel and the compiled wheel."""
     shutil.rmtree(target, ignore_errors=True)
     target.mkdir(parents=True)
     command = (sys.executable, "-m", "build", "--no-isolation", "--outdir", str(target))
-    for options in (("--sdist",), ("--wheel",), ("--wheel", "-C", "compiled=yes")):
+    for options in (("--sdist",), ("--wheel",)):
         _run([*command, *options, str(source)], source)
+    copy_build(checkout, source)
+    _run([*command, "--wheel", "-C", "compiled=yes", str(source)], source)
     files = sorted(target.iterdir())
     if len(files) != 3:
         raise ReleaseError(f"three distributions were to be built, not {[f.name for f in files]}")
@@ -147,7 +162,7 @@ def make_distributions(root: Path) -> list[Tried]:
     """Build all distributions into ``dist``, check them and try them out."""
     require_clean_tree(root)
     with tempfile.TemporaryDirectory() as folder:
-        files = build(exported_source(root, Path(folder)), root / "dist")
+        files = build(exported_source(root, Path(folder)), root / "dist", root)
     check(files)
     return [try_out(file) for file in files]
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import subprocess
 from datetime import date
 from pathlib import Path
 
 import pytest
+from fakekafka import builds
 from fakekafka.building import release
 from fakekafka.building.release import ReleaseError
 from fakekafka.tests.support.paths import ROOT
@@ -110,6 +112,27 @@ def test_distributions_are_made_of_committed_files_alone(checkout: Path, tmp_pat
     source = release.exported_source(checkout, tmp_path / "export")
     names = {path.relative_to(source).as_posix() for path in source.rglob("*") if path.is_file()}
     assert names == {*FILES, ".gitignore", "changelog.d/+elections.fix.md"}
+
+
+def test_compiled_modules_are_reused_for_the_source_that_they_were_compiled_from(
+    checkout: Path, tmp_path: Path
+) -> None:
+    """The compiled wheel takes the checkout's modules if no source file differs by its digest."""
+    source = release.exported_source(checkout, tmp_path / "export")
+    assert not release.copy_build(checkout, source)
+    compiled = checkout / "compiled"
+    compiled.mkdir()
+    (compiled / "module.so").write_bytes(b"compiled")
+    (compiled / builds.SEEN).write_text("sizes and times of the checkout's files")
+    manifest = {"suffix": builds.SUFFIX, "modules": [], "sources": {"version.py": "another"}}
+    (compiled / "manifest.json").write_text(json.dumps(manifest))
+    assert not release.copy_build(checkout, source)
+    assert not (source / "compiled").exists()
+    manifest["sources"] = {"version.py": builds.digest(source / "version.py")}
+    (compiled / "manifest.json").write_text(json.dumps(manifest))
+    assert release.copy_build(checkout, source)
+    copied = {path.name for path in (source / "compiled").iterdir()}
+    assert copied == {"module.so", "manifest.json"}
 
 
 def test_all_places_name_one_version() -> None:
