@@ -7,7 +7,7 @@ Only then it may write a record twice, if that was appended and not acknowledged
 docs/guides/idempotent-producers.md, which shows the same with Kafka 2.8.2). Sending one record at a
 time it never does, and neither does aiokafka: these tests allow no exception for them.
 
-``FAKEKAFKA_KILL_SECONDS`` sets how long (6 s, in CI 20 s), ``FAKEKAFKA_KILL_REPEATS`` how often.
+``FAKEKAFKA_KILL_SECONDS`` sets how long (6 s, in CI 10 s), ``FAKEKAFKA_KILL_REPEATS`` how often.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ ASSIGNMENT = {number: [3 * number + n for n in (1, 2, 3)] for number in range(PA
 """Separate brokers for each partition, as leaders of other partitions may be down meanwhile."""
 PAUSE_S = 0.2
 DOWN_S = 0.3
-SECONDS = float(os.environ.get("FAKEKAFKA_KILL_SECONDS", "20" if os.environ.get("CI") else "6"))
+SECONDS = float(os.environ.get("FAKEKAFKA_KILL_SECONDS", "10" if os.environ.get("CI") else "6"))
 REPEATS = int(os.environ.get("FAKEKAFKA_KILL_REPEATS", "1"))
 STANDSTILL_S = 5
 STARTS_MAX = 4
