@@ -286,7 +286,7 @@ class Simulation(EmulatedCluster):
     ) -> SimulatedConsumer:
         """Start a modelled consumer of these partitions, with settings of ``ConsumerSettings``."""
         keys = arguments.partition_keys(partitions)
-        settings.setdefault("sends_leader_epoch", self.behaviour.fetch_epoch_fencing)
+        settings.setdefault("sends_leader_epoch", self.behaviour.consumer_sends_leader_epoch)
         chosen = _settings(ConsumerSettings, settings)
         consumer = self._client(SimulatedConsumer, name, "consumer", chosen)
         consumer.assign(TopicPartition(topic, partition) for topic, partition in keys)
@@ -343,7 +343,7 @@ class Simulation(EmulatedCluster):
         Its ``rebalances`` lists the partitions it was assigned and lost. ``leave()`` makes it leave
         the group, ``halt()`` makes it die.
         """
-        settings.setdefault("sends_leader_epoch", self.behaviour.fetch_epoch_fencing)
+        settings.setdefault("sends_leader_epoch", self.behaviour.consumer_sends_leader_epoch)
         subscribed = {"group_id": group_id, "topics": tuple(topics)}
         chosen = _settings(GroupConsumerSettings, {**settings, **subscribed})
         return self._client(SimulatedGroupConsumer, name, "consumer", chosen)

@@ -57,7 +57,8 @@ class ConsumerSettings:
     request_timeout_ms: int = 30000
     """Time in milliseconds for which a request waits for its answer."""
     sends_leader_epoch: bool = True
-    """True if fetch requests carry a leader epoch for fencing (KIP-320); False before 2.1."""
+    """True if fetch requests carry a leader epoch for fencing (KIP-320), as those of Java's
+    consumer do since 2.3."""
 
     def __post_init__(self) -> None:
         """Raise ``UsageError`` for values that no consumer can work with."""

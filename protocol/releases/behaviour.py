@@ -145,6 +145,8 @@ class Behaviour:
         """ZooKeeper is version 3.6 or later and supports getEphemerals."""
         self.meta_properties_name_cluster: bool = since("2.4", "KAFKA-7335")
         """``meta.properties`` holds the cluster id, which is checked at every start."""
+        self.clean_shutdown_file_has_epoch: bool = since("3.7", "KAFKA-15582")
+        """The file that marks a clean shutdown contains a broker epoch, as JSON."""
         self.meta_properties_before_logs: bool = since("3.7", "PR 14628")
         """``meta.properties`` is written before logs are loaded; before, after registration."""
         self.user_and_broker_config_roots: bool = since("1.1", "PR 4359")
@@ -306,6 +308,8 @@ class Behaviour:
         """The response about an epoch's end also names an epoch, and a follower may ask again."""
         self.fetch_epoch_fencing: bool = since("2.1", "KIP-320")
         """Fetches carry the leader epoch, and are refused if it differs."""
+        self.consumer_sends_leader_epoch: bool = since("2.3", "KIP-320")
+        """A consumer of this release sends the leader epoch in its fetches."""
         self.caught_up_by_previous_fetch: bool = since("0.10.2", "KAFKA-4485")
         """A follower is caught up if it reaches the leader's log end offset as of its previous
         fetch."""

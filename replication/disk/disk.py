@@ -55,6 +55,8 @@ class Disk(ABC):
         """Settings by the ``id()`` of their ``TopicConfig``, which they keep alive."""
         self._is_up = False
         """True while a process uses the disk."""
+        self.clean_shutdown_content: bytes = b""
+        """Content of the file that marks a clean shutdown, which depends on the release."""
         self._meta: dict[str, dict[str, str]] = {path: {} for path in directories}
 
     # -- directories --------------------------------------------------------------------------
@@ -167,7 +169,7 @@ class Disk(ABC):
 
     @abstractmethod
     def _mark_clean(self, directory: LogDirectory) -> None:
-        """Write the marker of a clean shutdown."""
+        """Write the file that marks a clean shutdown."""
 
     def kill(self) -> None:
         """End the process at once; everything it appended stays."""

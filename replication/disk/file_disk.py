@@ -127,7 +127,8 @@ class FileDisk(Disk):
                     directory.is_offline = True
 
     def _mark_clean(self, directory: LogDirectory) -> None:
-        write_atomically(os.path.join(directory.path, CLEAN_SHUTDOWN_MARKER), b"", self._sync)
+        path = os.path.join(directory.path, CLEAN_SHUTDOWN_MARKER)
+        write_atomically(path, self.clean_shutdown_content, self._sync)
 
     def _release(self) -> None:
         self._handles.close_all()

@@ -18,6 +18,9 @@ LOG_START_OFFSET_CHECKPOINT = "log-start-offset-checkpoint"
 CLEANER_CHECKPOINT = "cleaner-offset-checkpoint"
 LEADER_EPOCH_CHECKPOINT = "leader-epoch-checkpoint"
 CLEAN_SHUTDOWN_MARKER = ".kafka_cleanshutdown"
+CLEAN_SHUTDOWN_WITH_EPOCH = b'{"version":0,"brokerEpoch":-1}'
+"""Content of that file since 3.7; it is empty before. A broker with ZooKeeper stores -1
+(``CleanShutdownFileHandler``)."""
 META_PROPERTIES = "meta.properties"
 PARTITION_METADATA = "partition.metadata"
 

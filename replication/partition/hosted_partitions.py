@@ -11,6 +11,7 @@ from ...protocol.errors import ErrorCode, KafkaError
 from ...protocol.host import ReplicaHost
 from ...protocol.values import TopicPartition
 from ...protocol.versions import Behaviour
+from ..log.checkpoint_formats import CLEAN_SHUTDOWN_WITH_EPOCH
 from .context import PartitionContext, TopicSettings
 from .isr_proposals import IsrUpdater
 from .metadata_cache import MetadataCache
@@ -50,6 +51,8 @@ class HostedPartitions:
             isr_updater=isr_updater,
             open_log=self.open_log,
         )
+        if behaviour.clean_shutdown_file_has_epoch:
+            disk.clean_shutdown_content = CLEAN_SHUTDOWN_WITH_EPOCH
         self.by_name: dict[TopicPartition, Partition] = {}
         """Online partitions in order of registration. Request handlers keep a reference to it."""
         self.offline: dict[TopicPartition, None] = {}

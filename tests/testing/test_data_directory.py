@@ -208,6 +208,21 @@ def test_a_start_does_not_wait_for_sessions_of_the_former_process(tmp_path: Path
         assert cluster.zookeeper.children("/brokers/ids") == ["1", "2", "3"]
 
 
+@pytest.mark.parametrize(
+    ("kafka_version", "content"), [("3.6", b""), ("3.7", b'{"version":0,"brokerEpoch":-1}')]
+)
+def test_a_clean_shutdown_leaves_the_file_that_kafka_leaves(
+    tmp_path: Path, kafka_version: str, content: bytes
+) -> None:
+    """The file ``.kafka_cleanshutdown`` has a broker epoch since 3.7; a killed broker has none."""
+    marker = tmp_path / "broker-1" / ".kafka_cleanshutdown"
+    with Cluster(brokers=1, data_dir=tmp_path, kafka_version=kafka_version) as cluster:
+        cluster.broker(1).kill()
+        assert not marker.exists()
+        cluster.broker(1).start()
+    assert marker.read_bytes() == content
+
+
 def test_a_cluster_may_restart_with_fewer_brokers(tmp_path: Path) -> None:
     """Partitions without a remaining replica are offline; the start does not wait for them."""
     with Cluster(brokers=3, data_dir=tmp_path) as cluster:
