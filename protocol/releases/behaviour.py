@@ -308,7 +308,7 @@ class Behaviour:
         """The response about an epoch's end also names an epoch, and a follower may ask again."""
         self.fetch_epoch_fencing: bool = since("2.1", "KIP-320")
         """Fetches carry the leader epoch, and are refused if it differs."""
-        self.consumer_sends_leader_epoch: bool = since("2.3", "KIP-320")
+        self.consumer_sends_leader_epoch: bool = since("2.3", "KAFKA-7747")
         """A consumer of this release sends the leader epoch in its fetches."""
         self.caught_up_by_previous_fetch: bool = since("0.10.2", "KAFKA-4485")
         """A follower is caught up if it reaches the leader's log end offset as of its previous
