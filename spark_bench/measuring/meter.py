@@ -95,7 +95,7 @@ class LatencyMeter:
         if workload not in self._workloads:
             self._workloads.add(workload)
             self._outages.modelled.update(workload.spec.producer_names)
-        self._outages.want(now_us, str(where))
+        self._outages.begin_wait(now_us, str(where))
         key = _metric(workload), now_us
         self._waiting[key] = self._waiting.get(key, 0) + 1
         if workload.spec.consumers and now_us >= self.from_us:
@@ -106,7 +106,7 @@ class LatencyMeter:
     ) -> None:
         metric = _metric(workload)
         now_us = self.now_us()
-        self._outages.answered(now_us, str(where), failed=bool(error))
+        self._outages.end_wait(now_us, str(where), failed=bool(error))
         key = metric, arrived_us
         waiting = self._waiting.pop(key) - 1
         if waiting:

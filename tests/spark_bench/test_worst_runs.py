@@ -157,7 +157,7 @@ def test_a_partition_that_never_comes_back_is_in_every_figure(tmp_path: Path) ->
 def test_a_partition_that_loses_two_leaders_has_one_open_outage() -> None:
     account = OutageAccount()
     account.decide(0, 3, "t-0", 1, 0, [1, 2])
-    account.want(5, "t-0")
+    account.begin_wait(5, "t-0")
     account.crash(10, 1)
     account.decide(15, 3, "t-0", 2, 1, [2])
     account.crash(20, 2)

@@ -19,9 +19,9 @@ def account() -> OutageAccount:
 
 
 def test_a_short_wait_is_no_outage(account: OutageAccount) -> None:
-    account.want(10, P)
+    account.begin_wait(10, P)
     account.acknowledge(10 + LEAST_US - 1, 1, P)
-    account.answered(10 + LEAST_US - 1, P, failed=False)
+    account.end_wait(10 + LEAST_US - 1, P, failed=False)
     assert not account.outages
     assert not account.open_outages(10 * SECOND)
 
@@ -29,8 +29,8 @@ def test_a_short_wait_is_no_outage(account: OutageAccount) -> None:
 def test_a_wait_of_a_second_is_an_outage_even_without_a_visible_cause(
     account: OutageAccount,
 ) -> None:
-    account.want(10, P)
-    account.answered(10 + LEAST_US, P, failed=False)
+    account.begin_wait(10, P)
+    account.end_wait(10 + LEAST_US, P, failed=False)
     (outage,) = account.outages
     assert (outage.unavailable_us, outage.cause) == (LEAST_US, None)
     assert outage.phases_us()["client"] == LEAST_US
@@ -39,7 +39,7 @@ def test_a_wait_of_a_second_is_an_outage_even_without_a_visible_cause(
 def test_a_partition_without_waiting_clients_has_no_outage(account: OutageAccount) -> None:
     account.crash(SECOND, 1)
     assert not account.open_outages(60 * SECOND)
-    account.want(60 * SECOND, P)
+    account.begin_wait(60 * SECOND, P)
     (outage,) = account.open_outages(70 * SECOND)
     assert outage.begun_us == 60 * SECOND
 
@@ -47,9 +47,9 @@ def test_a_partition_without_waiting_clients_has_no_outage(account: OutageAccoun
 def test_an_acknowledgement_to_any_client_ends_an_outage(
     account: OutageAccount,
 ) -> None:
-    account.want(0, P)
-    account.want(5 * SECOND, P)
-    account.answered(7 * SECOND, P, failed=False)
+    account.begin_wait(0, P)
+    account.begin_wait(5 * SECOND, P)
+    account.end_wait(7 * SECOND, P, failed=False)
     (outage,) = account.outages
     assert (outage.begun_us, outage.ended_us) == (0, 7 * SECOND)
     (still,) = account.open_outages(20 * SECOND)
@@ -57,11 +57,11 @@ def test_an_acknowledgement_to_any_client_ends_an_outage(
 
 
 def test_an_outage_ends_when_the_last_waiting_client_gives_up(account: OutageAccount) -> None:
-    account.want(0, P)
-    account.want(1, P)
-    account.answered(3 * SECOND, P, failed=True)
+    account.begin_wait(0, P)
+    account.begin_wait(1, P)
+    account.end_wait(3 * SECOND, P, failed=True)
     assert not account.outages
-    account.answered(4 * SECOND, P, failed=True)
+    account.end_wait(4 * SECOND, P, failed=True)
     (outage,) = account.outages
     assert (outage.is_acknowledged, outage.ended_us, outage.unavailable_us) == (
         False, 4 * SECOND, None,
@@ -70,10 +70,10 @@ def test_an_outage_ends_when_the_last_waiting_client_gives_up(account: OutageAcc
 
 
 def test_a_change_of_leader_makes_a_short_wait_an_outage(account: OutageAccount) -> None:
-    account.want(0, P)
+    account.begin_wait(0, P)
     account.decide(1_000, 3, P, 2, 1, [2, 3])
     account.take_over(1_250, 2, P, 1)
-    account.answered(2_000, P, failed=False)
+    account.end_wait(2_000, P, failed=False)
     (outage,) = account.outages
     assert (outage.leader, outage.new_leader, outage.unavailable_us) == (1, 2, 2_000)
 
@@ -82,9 +82,9 @@ def test_a_change_of_leader_makes_a_short_wait_an_outage(account: OutageAccount)
 def test_a_shrunk_isr_makes_a_wait_beyond_a_round_trip_an_outage(
     account: OutageAccount, length_us: int, count: int
 ) -> None:
-    account.want(0, P)
+    account.begin_wait(0, P)
     account.decide(1_000, 3, P, 1, 1, [1, 3])
-    account.answered(length_us, P, failed=False)
+    account.end_wait(length_us, P, failed=False)
     assert len(account.outages) == count
 
 
@@ -98,8 +98,8 @@ def test_a_wait_soon_after_a_dead_broker_left_the_isr_is_blamed_on_its_death(
     crash = account.crash(0, 2)
     account.decide(SECOND, 3, P, 1, 1, [1, 3])
     account.take_over(SECOND, 1, P, 1)
-    account.want(SECOND + after_us, P)
-    account.answered(SECOND + after_us + LEAST_US, P, failed=False)
+    account.begin_wait(SECOND + after_us, P)
+    account.end_wait(SECOND + after_us + LEAST_US, P, failed=False)
     account.restart(60 * SECOND, 2)
     (outage,) = account.outages
     assert (outage.leader, outage.cause) == (1, crash if is_blamed else None)
@@ -111,19 +111,19 @@ def test_an_epoch_with_all_members_is_blamed_for_nothing(account: OutageAccount)
     account.crash(0, 2)
     account.decide(SECOND, 3, P, 1, 1, [1, 3])
     account.decide(5 * SECOND, 3, P, 1, 2, [1, 3])
-    account.want(5 * SECOND, P)
-    account.answered(7 * SECOND, P, failed=False)
+    account.begin_wait(5 * SECOND, P)
+    account.end_wait(7 * SECOND, P, failed=False)
     (outage,) = account.outages
     assert outage.cause is None
 
 
 def test_phases_of_an_election(account: OutageAccount) -> None:
-    account.want(SECOND, P)
+    account.begin_wait(SECOND, P)
     crash = account.crash(2 * SECOND, 1)
-    account.watch(8 * SECOND, "controller-3", "NodeChildrenChanged", "/brokers/ids")
+    account.note_watch_event(8 * SECOND, "controller-3", "NodeChildrenChanged", "/brokers/ids")
     account.decide(8 * SECOND + 1_000, 3, P, 2, 1, [2, 3])
     account.take_over(8 * SECOND + 1_500, 2, P, 1)
-    account.answered(9 * SECOND, P, failed=False)
+    account.end_wait(9 * SECOND, P, failed=False)
     (outage,) = account.outages
     assert outage.cause is crash
     assert outage.phases_us() == {
@@ -134,12 +134,12 @@ def test_phases_of_an_election(account: OutageAccount) -> None:
 
 def test_phases_of_a_leader_that_waits_for_a_member_of_its_isr(account: OutageAccount) -> None:
     """The phase "shrink" lasts until the controller removes the dead follower from the ISR."""
-    account.want(SECOND, P)
+    account.begin_wait(SECOND, P)
     crash = account.crash(SECOND, 2)
-    account.watch(8 * SECOND, "controller-3", "NodeChildrenChanged", "/brokers/ids")
+    account.note_watch_event(8 * SECOND, "controller-3", "NodeChildrenChanged", "/brokers/ids")
     account.decide(8 * SECOND + 1_000, 3, P, 1, 1, [1, 3])
     account.take_over(8 * SECOND + 1_500, 1, P, 1)
-    account.answered(9 * SECOND, P, failed=False)
+    account.end_wait(9 * SECOND, P, failed=False)
     (outage,) = account.outages
     assert outage.cause is crash
     assert outage.phases_us() == {
@@ -149,10 +149,10 @@ def test_phases_of_a_leader_that_waits_for_a_member_of_its_isr(account: OutageAc
 
 
 def test_phases_of_a_leader_that_asks_for_a_smaller_isr(account: OutageAccount) -> None:
-    account.want(SECOND, P)
+    account.begin_wait(SECOND, P)
     account.disturbances.fault(2 * SECOND, "broker-2", "paused")
-    account.ask_isr(32 * SECOND, P, 0, [1, 3])
-    account.answered(32 * SECOND + 500, P, failed=False)
+    account.note_isr_request(32 * SECOND, P, 0, [1, 3])
+    account.end_wait(32 * SECOND + 500, P, failed=False)
     (outage,) = account.outages
     assert outage.cause is not None
     assert outage.cause.text == "broker-2 was paused"
@@ -162,13 +162,13 @@ def test_phases_of_a_leader_that_asks_for_a_smaller_isr(account: OutageAccount) 
 
 def test_phases_of_a_partition_whose_only_replica_has_to_return(account: OutageAccount) -> None:
     """Until its only replica is back, the partition is in the phase "restore", not "elect"."""
-    account.want(SECOND, P)
+    account.begin_wait(SECOND, P)
     account.crash(SECOND, 1)
-    account.watch(8 * SECOND, "controller-3", "NodeChildrenChanged", "/brokers/ids")
+    account.note_watch_event(8 * SECOND, "controller-3", "NodeChildrenChanged", "/brokers/ids")
     account.restart(20 * SECOND, 1)
     account.decide(20 * SECOND + 1_000, 3, P, 1, 1, [1])
     account.take_over(20 * SECOND + 1_500, 1, P, 1)
-    account.answered(21 * SECOND, P, failed=False)
+    account.end_wait(21 * SECOND, P, failed=False)
     (outage,) = account.outages
     phases = outage.phases_us()
     assert (phases["detect"], phases["restore"]) == (7 * SECOND, 12 * SECOND)
@@ -187,13 +187,13 @@ def test_phases_of_a_partition_with_too_few_replicas(
     account: OutageAccount, error: ErrorCode, restored_us: int
 ) -> None:
     """The phase "restore" counts only if writes were refused for lack of in-sync replicas."""
-    account.want(SECOND, P)
+    account.begin_wait(SECOND, P)
     account.crash(SECOND, 2)
-    account.watch(8 * SECOND, "controller-3", "NodeChildrenChanged", "/brokers/ids")
+    account.note_watch_event(8 * SECOND, "controller-3", "NodeChildrenChanged", "/brokers/ids")
     account.decide(8 * SECOND, 3, P, 1, 1, [1])
-    account.produced(9 * SECOND, "broker-1", "shop", P, error)
-    account.ask_isr(20 * SECOND, P, 1, [1, 2])
-    account.answered(20 * SECOND + 700, P, failed=False)
+    account.note_produce_response(9 * SECOND, "broker-1", "shop", P, error)
+    account.note_isr_request(20 * SECOND, P, 1, [1, 2])
+    account.end_wait(20 * SECOND + 700, P, failed=False)
     (outage,) = account.outages
     phases = outage.phases_us()
     assert (phases["detect"], phases["restore"]) == (7 * SECOND, restored_us)
@@ -202,9 +202,9 @@ def test_phases_of_a_partition_with_too_few_replicas(
 
 def test_phases_of_an_unnoticed_pause(account: OutageAccount) -> None:
     account.disturbances.fault(SECOND, "broker-1", "paused")
-    account.want(2 * SECOND, P)
+    account.begin_wait(2 * SECOND, P)
     account.disturbances.fault(5 * SECOND, "broker-1", "resumed")
-    account.answered(5 * SECOND + 700, P, failed=False)
+    account.end_wait(5 * SECOND + 700, P, failed=False)
     (outage,) = account.outages
     phases = outage.phases_us()
     assert (phases["detect"], phases["client"]) == (3 * SECOND, 700)
@@ -234,7 +234,7 @@ def test_the_fault_to_blame_is_named(
     account: OutageAccount, actor: str, text: str, said: str
 ) -> None:
     account.disturbances.fault(5, actor, text)
-    account.want(5, P)
+    account.begin_wait(5, P)
     (outage,) = account.open_outages(2 * SECOND)
     assert outage.cause is not None
     assert outage.cause.text == said
@@ -260,7 +260,7 @@ def test_faults_that_cannot_be_the_cause_are_not_named(
 ) -> None:
     """Faults of brokers without a replica and insignificant latencies are not named as causes."""
     account.disturbances.fault(5, actor, text)
-    account.want(5, P)
+    account.begin_wait(5, P)
     (outage,) = account.open_outages(2 * SECOND)
     assert outage.cause is None
 
@@ -290,7 +290,7 @@ def test_a_fault_that_ended_before_is_not_blamed(
 ) -> None:
     account.disturbances.fault(5, *begin)
     account.disturbances.fault(6, *end)
-    account.want(SECOND, P)
+    account.begin_wait(SECOND, P)
     (outage,) = account.open_outages(3 * SECOND)
     assert outage.cause is None
 
@@ -300,7 +300,7 @@ def test_a_hold_lasts_until_all_its_messages_are_released(account: OutageAccount
     account.disturbances.fault(5, "network", "FetchRequest, Ack from broker-3: held back")
     account.disturbances.fault(6, "network", "FetchRequest from broker-3: released")
     account.disturbances.fault(7, "network", "all messages from broker-2: lost")
-    account.want(SECOND, P)
+    account.begin_wait(SECOND, P)
     (outage,) = account.open_outages(3 * SECOND)
     assert outage.cause is not None
 
@@ -319,14 +319,14 @@ def test_a_rule_of_one_link_outlasts_a_rule_of_all(
     """A link's own latency, bandwidth or loss stays in force when a rule for all links is set."""
     account.disturbances.fault(5, "network", f"broker-1 to broker-2: {own}")
     account.disturbances.fault(6, "network", f"all links: {all_links}")
-    account.want(SECOND, P)
+    account.begin_wait(SECOND, P)
     (outage,) = account.open_outages(3 * SECOND)
     assert outage.cause is not None
     assert outage.cause.text.startswith("broker-1 to broker-2")
 
 
 def test_the_session_of_a_dead_broker_is_part_of_its_death(account: OutageAccount) -> None:
-    account.want(0, P)
+    account.begin_wait(0, P)
     crash = account.crash(10, 1)
     account.disturbances.fault(10, "broker-1", "session expired")
     (outage,) = account.open_outages(SECOND)
@@ -343,7 +343,7 @@ def test_the_fault_nearest_to_the_leader_is_blamed(account: OutageAccount) -> No
         ("broker-1", "paused"),
     ):
         account.disturbances.fault(5, actor, text)
-        account.want(5, P)
+        account.begin_wait(5, P)
         (outage,) = account.open_outages(2 * SECOND)
         assert outage.cause is not None
         said.append(outage.cause.kind)
@@ -358,21 +358,25 @@ def test_a_client_over_tcp_waits_from_its_request_to_an_acknowledgement(
     """A TCP client's wait lasts beyond retriable errors and lost connections; an acknowledgement
     ends it, also for requests sent earlier.
     """
-    account.ask(0, "client:1", "broker-1", P)
-    account.produced(SECOND, "broker-1", "client:1", P, ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND)
-    account.ask(3 * SECOND, "client:2", "broker-1", P)
-    outage = account.produced(4 * SECOND, "broker-1", "client:2", P, ErrorCode.NONE)
+    account.note_produce_request(0, "client:1", "broker-1", P)
+    account.note_produce_response(
+        SECOND, "broker-1", "client:1", P, ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND
+    )
+    account.note_produce_request(3 * SECOND, "client:2", "broker-1", P)
+    outage = account.note_produce_response(4 * SECOND, "broker-1", "client:2", P, ErrorCode.NONE)
     assert outage is not None
     assert outage.unavailable_us == 4 * SECOND
     assert not account.open_outages(60 * SECOND)
 
 
 def test_a_request_that_was_refused_for_good_waits_no_longer(account: OutageAccount) -> None:
-    account.ask(0, "client:1", "broker-1", P)
-    account.produced(10, "broker-1", "client:1", P, ErrorCode.MESSAGE_TOO_LARGE)
+    account.note_produce_request(0, "client:1", "broker-1", P)
+    account.note_produce_response(10, "broker-1", "client:1", P, ErrorCode.MESSAGE_TOO_LARGE)
     assert not account.open_outages(60 * SECOND)
-    account.ask(20, "client:1", "broker-1", P)
-    account.produced(30, "broker-1", "client:1", P, ErrorCode.DUPLICATE_SEQUENCE_NUMBER)
+    account.note_produce_request(20, "client:1", "broker-1", P)
+    account.note_produce_response(
+        30, "broker-1", "client:1", P, ErrorCode.DUPLICATE_SEQUENCE_NUMBER
+    )
     assert not account.open_outages(60 * SECOND)
 
 
@@ -381,29 +385,29 @@ def test_a_request_that_was_refused_for_good_waits_no_longer(account: OutageAcco
 )
 def test_a_retry_waits_only_for_its_own_response(account: OutageAccount, way: str) -> None:
     """A retry waits for its own response; a response belongs to the oldest open request."""
-    account.ask(0, "client:1", "broker-1", P)
-    account.produced(10, "broker-1", "client:1", P, ErrorCode.NONE)
+    account.note_produce_request(0, "client:1", "broker-1", P)
+    account.note_produce_response(10, "broker-1", "client:1", P, ErrorCode.NONE)
     if way == "refused":
-        account.ask_in_vain(20, "client:1", "broker-1", P, was_sent=False)
+        account.note_lost_produce_request(20, "client:1", "broker-1", P, was_sent=False)
     else:
-        account.ask(20, "client:1", "broker-1", P)
+        account.note_produce_request(20, "client:1", "broker-1", P)
     if way == "lost":
-        account.ask_in_vain(21, "client:1", "broker-1", P, was_sent=True)
+        account.note_lost_produce_request(21, "client:1", "broker-1", P, was_sent=True)
     elif way == "answer lost":
-        account.lose_answer(P, "client:1", "broker-1")
+        account.note_lost_response(P, "client:1", "broker-1")
     elif way == "broker killed":
         account.crash(22, 1)
         account.restart(23, 1)
     elif way == "told to retry":
-        account.produced(24, "broker-1", "client:1", P, ErrorCode.NOT_ENOUGH_REPLICAS)
+        account.note_produce_response(24, "broker-1", "client:1", P, ErrorCode.NOT_ENOUGH_REPLICAS)
     (waits,) = account.open_outages(2 * SECOND)
     assert waits.begun_us == 20
-    account.ask(3 * SECOND, "client:1", "broker-1", P)
-    account.ask(3 * SECOND + 1, "client:1", "broker-1", P)
-    account.produced(4 * SECOND, "broker-1", "client:1", P, ErrorCode.NONE)
+    account.note_produce_request(3 * SECOND, "client:1", "broker-1", P)
+    account.note_produce_request(3 * SECOND + 1, "client:1", "broker-1", P)
+    account.note_produce_response(4 * SECOND, "broker-1", "client:1", P, ErrorCode.NONE)
     (waits,) = account.open_outages(60 * SECOND)
     assert waits.begun_us == 4 * SECOND
-    account.produced(4 * SECOND + 2, "broker-1", "client:1", P, ErrorCode.NONE)
+    account.note_produce_response(4 * SECOND + 2, "broker-1", "client:1", P, ErrorCode.NONE)
     assert not account.open_outages(60 * SECOND)
 
 
@@ -412,12 +416,12 @@ def test_a_deposed_leader_ends_no_outage_of_clients_of_the_new_leader(
 ) -> None:
     """A response from a deposed leader does not end the outage of clients of the new leader."""
     account.disturbances.fault(90, "broker-1", "session expired")
-    account.want(100, P)
+    account.begin_wait(100, P)
     account.decide(200, 3, P, -1, 1, [2, 3])
-    account.want(250, P)
+    account.begin_wait(250, P)
     account.decide(300, 3, P, 2, 2, [2, 3])
     account.acknowledge(400, 1, P)
-    account.answered(400, P, failed=False)
+    account.end_wait(400, P, failed=False)
     assert not account.outages
     outage = account.acknowledge(230_000, 2, P)
     assert outage is not None
@@ -432,7 +436,7 @@ def test_a_wait_that_begins_between_two_leaders_is_blamed_on_the_former(
     """A wait that begins while there is no leader is blamed on the former leader."""
     account.disturbances.fault(90, "broker-1", "session expired")
     account.decide(200, 3, P, -1, 1, [2, 3])
-    account.want(250, P)
+    account.begin_wait(250, P)
     account.decide(300, 3, P, 2, 2, [2, 3])
     outage = account.acknowledge(400, 2, P)
     assert outage is not None
@@ -441,7 +445,7 @@ def test_a_wait_that_begins_between_two_leaders_is_blamed_on_the_former(
 
 
 def test_a_deleted_topic_is_no_outage(account: OutageAccount) -> None:
-    account.want(0, P)
+    account.begin_wait(0, P)
     account.forget(P)
     assert not account.open_outages(60 * SECOND)
     assert not account.outages
@@ -453,11 +457,11 @@ def test_a_leader_that_becomes_known_late_counts_from_the_beginning_of_the_wait(
     """
     account = OutageAccount()
     account.crash(SECOND, 1)
-    account.want(SECOND + 10, P)
-    account.know(P, 1, 4, [1, 2, 3])
+    account.begin_wait(SECOND + 10, P)
+    account.note_earlier_leadership(P, 1, 4, [1, 2, 3])
     account.decide(SECOND + LEAST_US // 4, 3, P, 2, 5, [2, 3])
     account.acknowledge(SECOND + LEAST_US // 2, 2, P)
-    account.answered(SECOND + LEAST_US // 2, P, failed=False)
+    account.end_wait(SECOND + LEAST_US // 2, P, failed=False)
     (outage,) = account.outages
     assert outage.leader == 1
     assert outage.cause is not None

@@ -87,7 +87,7 @@ class ChunkMaker:
         """Return the events from ``first`` to before ``stop``, which fit in one chunk, with their
         operations and changes of state. Results of earlier calls are reused."""
         first, state = self.first, self.state
-        pending.told_settled = state.settle(pending.told, pending.told_settled, stop)
+        pending.settled_reports = state.settle(pending.reports, pending.settled_reports, stop)
         while pending.declared and pending.declared[0][0] < stop:
             _, name = pending.declared.pop(0)
             self.packer.schema.setdefault(name, self._declared[name])

@@ -20,14 +20,14 @@ from ..schema import is_message_type
 from .chunk_maker import ChunkMaker, PlainValue
 from .pending_events import PendingEvents
 from .recorded_state import (
-    NOT_LATELY,
+    NOT_REPORTED,
     ActorState,
     Halted,
     LatestValues,
     NewOffsets,
     NewValue,
     Started,
-    told_lately,
+    latest_reported_value,
 )
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ class EventIntake(EventSink):
         """Number of the first event of the chunk that is not full yet."""
         self._sent: dict[int | None, int] = {}
         """Number of each message in transit to the event of its sending."""
-        self._born: set[str] = set()
+        self._started_actors: set[str] = set()
         """Actors that started in this recording."""
         self.latest: LatestValues = LatestValues()
 
@@ -119,14 +119,15 @@ class EventIntake(EventSink):
         if kind in UNSEEN_KINDS:
             pending.unseen.append(seq)
         elif kind == "spawn":
-            self._born.add(actor)
-            pending.told.append(Started(seq, self.maker.state.of(actor)))
+            self._started_actors.add(actor)
+            pending.reports.append(Started(seq, self.maker.state.actor_state(actor)))
         elif kind == "stop" and peer is not None:  # a node stops; of a process there is no peer
-            pending.told.append(Halted(seq, self.maker.state.of(actor)))
+            pending.reports.append(Halted(seq, self.maker.state.actor_state(actor)))
 
     def state_listener(self, runtime: AbstractRuntime, actor: str) -> StateListener:
         """Return the listener of changes of an actor's state."""
-        state, pending, tagged = self.maker.state.of(actor), self.pending, self._tagger.tagged
+        state = self.maker.state.actor_state(actor)
+        pending, tagged = self.pending, self._tagger.tagged
 
         def changed(path: str, old: Any, new: Any) -> None:
             if type(new) is not int and type(new) not in _AS_THEY_ARE:
@@ -135,7 +136,7 @@ class EventIntake(EventSink):
                 old = tagged(old)
             seq = runtime.cause
             if seq is not None and seq >= self.first:
-                pending.told.append(NewValue(seq, state, path, old, new))
+                pending.reports.append(NewValue(seq, state, path, old, new))
             else:
                 self._state(seq, state, path, old, new, runtime.now_us())
 
@@ -145,14 +146,14 @@ class EventIntake(EventSink):
         self, runtime: AbstractRuntime, actor: str, paths: tuple[str, str, str]
     ) -> LogListener:
         """Return the listener of the offsets of an actor's log."""
-        state, pending = self.maker.state.of(actor), self.pending
+        state, pending = self.maker.state.actor_state(actor), self.pending
         names: Sequence[str] = paths  # typed as a tuple, compiled code would copy it for each move
 
         def moved(log: LogOffsets) -> None:
             seq = runtime.cause
             end, mark, start = log.log_end_offset, log.high_watermark, log.log_start_offset
             if seq is not None and seq >= self.first:
-                pending.told.append(NewOffsets(seq, state, names, end, mark, start))
+                pending.reports.append(NewOffsets(seq, state, names, end, mark, start))
             else:
                 for path, offset in zip(paths, (end, mark, start), strict=True):
                     self._state(seq, state, path, None, offset, runtime.now_us())
@@ -165,7 +166,7 @@ class EventIntake(EventSink):
             raise UsageError(f"a state change of {path} for event #{seq}, which is not recorded")
         actor, _, rest = path.partition("/")
         old, new = self._tagger.tagged(old), self._tagger.tagged(new)
-        self._state(seq, self.maker.state.of(actor), rest, old, new, time_us)
+        self._state(seq, self.maker.state.actor_state(actor), rest, old, new, time_us)
 
     def _state(
         self, seq: int | None, state: ActorState, path: str, old: Any, new: Any, time_us: int | None
@@ -183,17 +184,17 @@ class EventIntake(EventSink):
                 Row(time_us, "state", state.name, None, NO_TYPE, None, None, seq, None, None)
             )
         assert place is not None
-        pending.told.append(NewValue(place, state, path, old, new))
+        pending.reports.append(NewValue(place, state, path, old, new))
         if place is not seq and place == pending.last_of_chunk:
             pending.cut()
 
     def _would_change(self, state: ActorState, path: str, old: Any, new: Any) -> bool:
         """Return whether a reported value differs from the known one."""
-        told = self.pending.told
-        known = told_lately(told, state, path)
-        if known is NOT_LATELY:
-            self.latest.look(told)
-            known = self.latest.of(state, path)
+        reports = self.pending.reports
+        known = latest_reported_value(reports, state, path)
+        if known is NOT_REPORTED:
+            self.latest.update(reports)
+            known = self.latest.value(state, path)
         if known is not None:
             return bool(known != new)
-        return bool(new is not None if state.name in self._born else old != new)
+        return bool(new is not None if state.name in self._started_actors else old != new)

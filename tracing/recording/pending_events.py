@@ -11,7 +11,7 @@ from .event_columns import EventColumns
 
 if TYPE_CHECKING:
     from ...actors.interfaces import Row
-    from .recorded_state import News
+    from .recorded_state import StateReport
 
 
 class PendingEvents(RowBuffer):
@@ -29,9 +29,9 @@ class PendingEvents(RowBuffer):
         self.rows: list[Row | Sent] = []
         self._columns: EventColumns = EventColumns(self.first)
         """Columns of the events after the last chunk, as far as they were asked for."""
-        self.told: list[News] = []
+        self.reports: list[StateReport] = []
         """Changes of state in the order in which they were reported."""
-        self.told_settled: int = 0
+        self.settled_reports: int = 0
         """Number of the reported changes that are already applied to the state."""
         self.unseen: list[int] = []
         """Numbers of the events outside the outline."""
@@ -87,8 +87,8 @@ class PendingEvents(RowBuffer):
             return
         del self.rows[:count]
         self._columns = EventColumns(stop)
-        del self.told[: self.told_settled]
-        self.told_settled = 0
+        del self.reports[: self.settled_reports]
+        self.settled_reports = 0
         for numbers in (self.unseen, self.begun, self.ended):
             numbers[:] = [seq for seq in numbers if seq >= stop]
         self.declared[:] = [one for one in self.declared if one[0] >= stop]

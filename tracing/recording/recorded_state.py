@@ -27,19 +27,19 @@ class _WholePaths(dict[str, str]):
 class ActorState(dict[str, tuple[int, Any]]):
     """Maps each path of an actor to the event that set its value, and the value."""
 
-    __slots__ = ("is_born", "name", "whole_paths")
+    __slots__ = ("has_started", "name", "whole_paths")
 
     def __init__(self, name: str) -> None:
         super().__init__()
         self.name: str = name
         self.whole_paths: _WholePaths = _WholePaths(name)
-        self.is_born: bool = False
+        self.has_started: bool = False
         """True if the actor started in this recording, and so without any values."""
 
     __hash__ = object.__hash__  # type: ignore[assignment]
 
 
-class News:
+class StateReport:
     """A reported change of an actor's state."""
 
     __slots__ = ("seq", "state")
@@ -50,7 +50,7 @@ class News:
         self.state: ActorState = state
 
 
-class NewValue(News):
+class NewValue(StateReport):
     """A new value of a path; None stands for no value."""
 
     __slots__ = ("new", "old", "path")
@@ -62,32 +62,38 @@ class NewValue(News):
         self.new: Any = new
 
 
-class NewOffsets(News):
+class NewOffsets(StateReport):
     """The offsets of a log, some of which may be unchanged."""
 
-    __slots__ = ("end", "mark", "paths", "start")
+    __slots__ = ("high_watermark", "log_end_offset", "log_start_offset", "paths")
 
     def __init__(
-        self, seq: int, state: ActorState, paths: Sequence[str], end: int, mark: int, start: int
+        self,
+        seq: int,
+        state: ActorState,
+        paths: Sequence[str],
+        log_end_offset: int,
+        high_watermark: int,
+        log_start_offset: int,
     ) -> None:
         super().__init__(seq, state)
         self.paths: Sequence[str] = paths
         """Paths of the end offset, the high watermark and the start offset."""
-        self.end: int = end
-        self.mark: int = mark
-        self.start: int = start
+        self.log_end_offset: int = log_end_offset
+        self.high_watermark: int = high_watermark
+        self.log_start_offset: int = log_start_offset
 
     def values(self) -> tuple[int, int, int]:
-        return self.end, self.mark, self.start
+        return self.log_end_offset, self.high_watermark, self.log_start_offset
 
 
-class Started(News):
+class Started(StateReport):
     """The actor started, without any state."""
 
     __slots__ = ()
 
 
-class Halted(News):
+class Halted(StateReport):
     """The actor halted and lost its state."""
 
     __slots__ = ()
@@ -107,31 +113,31 @@ class RecordedState:
         self.settled: list[Change] = []
         """The changes since the list was last cleared, in their order."""
 
-    def of(self, actor: str) -> ActorState:
+    def actor_state(self, actor: str) -> ActorState:
         """Return the state of an actor, which is always the same object."""
         state = self._actors.get(actor)
         if state is None:
             state = self._actors[actor] = ActorState(actor)
         return state
 
-    def settle(self, told: Sequence[News], start: int, stop: int) -> int:
+    def settle(self, reports: Sequence[StateReport], start: int, stop: int) -> int:
         """Apply the reports from place ``start`` on that concern events before ``stop``, which is
         the end of a chunk or beyond all events; return the place of the first one left.
 
         A known value takes precedence over the old value in a report.
         """
-        end = bisect_left(told, True, start, key=lambda news: news.seq >= stop)
-        for news in told[start:end]:
-            seq, state = news.seq, news.state
-            if isinstance(news, NewOffsets):
-                for path, offset in zip(news.paths, news.values(), strict=True):
+        end = bisect_left(reports, True, start, key=lambda report: report.seq >= stop)
+        for report in reports[start:end]:
+            seq, state = report.seq, report.state
+            if isinstance(report, NewOffsets):
+                for path, offset in zip(report.paths, report.values(), strict=True):
                     known = state.get(path)
                     if known is None or known[1] != offset:  # most are unchanged
                         self._change(seq, state, path, None, offset)
-            elif isinstance(news, NewValue):
-                self._change(seq, state, news.path, news.old, news.new)
-            elif isinstance(news, Started):
-                state.is_born = True
+            elif isinstance(report, NewValue):
+                self._change(seq, state, report.path, report.old, report.new)
+            elif isinstance(report, Started):
+                state.has_started = True
             else:
                 self._halt(seq, state)
         return end
@@ -140,7 +146,7 @@ class RecordedState:
         known = state.get(path)
         if known is not None:
             old = known[1]
-        elif state.is_born:
+        elif state.has_started:
             old = None
         if old == new:
             return
@@ -163,26 +169,26 @@ class RecordedState:
                 yield whole_paths[path], value, seq
 
 
-NOT_LATELY = object()
-_LATELY = 2_000
+NOT_REPORTED = object()
+_REPORTS_SEARCHED_MAX = 2_000
 
 
-def told_lately(told: Sequence[News], state: ActorState, path: str) -> Any:
-    """Return an actor's value of a path according to the latest reports; ``NOT_LATELY`` if they do
-    not mention it. Most paths in a report were also in another shortly before."""
-    for place in range(len(told) - 1, max(len(told) - _LATELY, 0) - 1, -1):
-        news = told[place]
-        if news.state is not state:
+def latest_reported_value(reports: Sequence[StateReport], state: ActorState, path: str) -> Any:
+    """Return an actor's value of a path according to the latest reports; ``NOT_REPORTED`` if
+    they do not mention it. Most paths in a report were also in another shortly before."""
+    for place in range(len(reports) - 1, max(len(reports) - _REPORTS_SEARCHED_MAX, 0) - 1, -1):
+        report = reports[place]
+        if report.state is not state:
             continue
-        if isinstance(news, NewOffsets):
-            if path in news.paths:
-                return news.values()[news.paths.index(path)]
-        elif isinstance(news, NewValue):
-            if news.path == path:
-                return news.new
-        elif isinstance(news, Halted):
+        if isinstance(report, NewOffsets):
+            if path in report.paths:
+                return report.values()[report.paths.index(path)]
+        elif isinstance(report, NewValue):
+            if report.path == path:
+                return report.new
+        elif isinstance(report, Halted):
             return None
-    return NOT_LATELY
+    return NOT_REPORTED
 
 
 class LatestValues:
@@ -195,25 +201,25 @@ class LatestValues:
         self._halted: set[ActorState] = set()
         self._seen = 0
 
-    def look(self, told: Sequence[News]) -> None:
+    def update(self, reports: Sequence[StateReport]) -> None:
         """Take into account the reports since the last call."""
         values, seen = self._values, self._seen
-        self._seen = len(told)
-        for news in told[seen:]:
-            state = news.state
-            if isinstance(news, Halted):
+        self._seen = len(reports)
+        for report in reports[seen:]:
+            state = report.state
+            if isinstance(report, Halted):
                 self._halted.add(state)
                 values.pop(state, None)
                 continue
             known = values.get(state)
             if known is None:
                 known = values[state] = {}
-            if isinstance(news, NewOffsets):
-                known.update(zip(news.paths, news.values(), strict=True))
-            elif isinstance(news, NewValue):
-                known[news.path] = news.new
+            if isinstance(report, NewOffsets):
+                known.update(zip(report.paths, report.values(), strict=True))
+            elif isinstance(report, NewValue):
+                known[report.path] = report.new
 
-    def of(self, state: ActorState, path: str) -> Any:
+    def value(self, state: ActorState, path: str) -> Any:
         """Return the value of an actor's path; None if it has none."""
         known = self._values.get(state)
         if known is not None and path in known:

@@ -144,20 +144,20 @@ class _Partition:
     yet to answer, which is empty once the client may retry."""
     since_us: int | None = None
     """Time since which clients wait and none got an acknowledgement; None while none waits."""
-    blamed_from_us: int = 0
+    cause_from_us: int = 0
     """Time from which the cause is searched; before ``since_us`` if a leader that was deposed
     meanwhile still answered."""
-    began_with: tuple[int | None, tuple[int, ...]] = (None, ())
+    initial_leadership: tuple[int | None, tuple[int, ...]] = (None, ())
     """Leader and ISR when the wait began."""
-    moved_us: int | None = None
+    leader_changed_us: int | None = None
     """Time of the last decision for another leader."""
-    moved_from: tuple[int | None, tuple[int, ...]] = (None, ())
+    former_leadership: tuple[int | None, tuple[int, ...]] = (None, ())
     """Leader and ISR before that decision."""
-    epoch_us: int | None = None
+    epoch_decided_us: int | None = None
     """Time of a controller's last decision for another leader or a smaller ISR."""
     former_isr: tuple[int, ...] = ()
     """The ISR before that decision."""
-    is_hurt: bool = False
+    has_lost_leader: bool = False
     """True if the leader died or changed since the wait began."""
     is_shrunk: bool = False
     decided_us: int | None = None
@@ -169,41 +169,41 @@ class _Partition:
     """True if a write was refused because the ISR is too small."""
 
     @property
-    def is_wanted(self) -> bool:
+    def has_waiting_clients(self) -> bool:
         return self.waiting > 0 or bool(self.requests)
 
-    def lead(self, leader: int, leader_epoch: int, isr: Iterable[int]) -> None:
+    def apply_leadership(self, leader: int, leader_epoch: int, isr: Iterable[int]) -> None:
         """Apply a new leadership."""
         self.leader, self.leader_epoch, self.isr = leader, leader_epoch, tuple(isr)
         if leader >= 0:
             self.last_leader = leader
 
-    def move(self, time_us: int) -> None:
-        """Note that another leader is decided; call it before ``lead`` applies the decision."""
-        self.moved_us, self.moved_from = time_us, (self.last_leader, self.isr)
+    def note_leader_change(self, time_us: int) -> None:
+        """Note that another leader is decided; call it before ``apply_leadership``."""
+        self.leader_changed_us, self.former_leadership = time_us, (self.last_leader, self.isr)
 
-    def misdirect(self) -> None:
+    def note_misdirected_request(self) -> None:
         """Note that a client asks a broker that no longer leads, not knowing the new leader."""
-        if self.moved_us is None or self.since_us is None or self.is_hurt:
+        if self.leader_changed_us is None or self.since_us is None or self.has_lost_leader:
             return
-        self.is_hurt = True
-        self.blamed_from_us = min(self.blamed_from_us, self.moved_us)
-        self.began_with, self.new_leader = self.moved_from, self.leader
-        self.decided_us = self.took_over_us = self.moved_us
+        self.has_lost_leader = True
+        self.cause_from_us = min(self.cause_from_us, self.leader_changed_us)
+        self.initial_leadership, self.new_leader = self.former_leadership, self.leader
+        self.decided_us = self.took_over_us = self.leader_changed_us
 
     def begin(self, time_us: int, *, leader_is_dead: bool) -> None:
         """Begin a wait."""
-        self.since_us = self.blamed_from_us = time_us
-        self.began_with = (self.last_leader, self.isr)
-        self.is_hurt, self.is_shrunk = leader_is_dead, False
+        self.since_us = self.cause_from_us = time_us
+        self.initial_leadership = (self.last_leader, self.isr)
+        self.has_lost_leader, self.is_shrunk = leader_is_dead, False
         self.decided_us = self.took_over_us = self.shrunk_us = self.new_leader = None
         self.restored_us = None
         self.lacks_replicas = False
-        if self.epoch_us is not None and time_us - self.epoch_us <= FENCED_US:
+        if self.epoch_decided_us is not None and time_us - self.epoch_decided_us <= FENCED_US:
             # The new epoch may have fenced a follower, which delays acknowledgements: the cause of
             # the wait is then the cause of that epoch.
-            self.began_with = (self.last_leader, self.former_isr)
-            self.decided_us = self.took_over_us = self.epoch_us
+            self.initial_leadership = (self.last_leader, self.former_isr)
+            self.decided_us = self.took_over_us = self.epoch_decided_us
 
 
 class OutageAccount:
@@ -236,14 +236,14 @@ class OutageAccount:
 
     # -- waiting clients -----------------------------------------------------------------------
 
-    def want(self, time_us: int, partition: str) -> None:
+    def begin_wait(self, time_us: int, partition: str) -> None:
         """Note that a modelled client begins to wait for an acknowledgement."""
         state = self._partition(partition)
         state.waiting += 1
         if state.since_us is None:
             self._begin(time_us, state)
 
-    def answered(self, time_us: int, partition: str, *, failed: bool) -> Outage | None:
+    def end_wait(self, time_us: int, partition: str, *, failed: bool) -> Outage | None:
         """End the wait of a modelled client, by an acknowledgement or because it gave up; return
         the outage that ends with it."""
         state = self._partition(partition)
@@ -251,9 +251,9 @@ class OutageAccount:
         if not failed and state.since_us != time_us:  # otherwise a response has just done so
             ended = self._acknowledge(time_us, partition, state)
         state.waiting = max(0, state.waiting - 1)
-        return self._rest(time_us, partition, state) or ended
+        return self._end_wait_if_unawaited(time_us, partition, state) or ended
 
-    def request(self, time_us: int, client: str, broker: str, partition: str) -> None:
+    def add_request(self, time_us: int, client: str, broker: str, partition: str) -> None:
         """Note that a client that is not modelled asks a broker to store records."""
         state = self._partition(partition)
         self._requests += 1
@@ -261,7 +261,7 @@ class OutageAccount:
         if state.since_us is None:
             self._begin(time_us, state)
 
-    def lose_answer(self, partition: str, client: str, broker: str) -> None:
+    def note_lost_response(self, partition: str, client: str, broker: str) -> None:
         """Note that the oldest request of a client to a broker gets no answer, or an answer with
         which the client retries. The client waits on."""
         state = self._partition(partition)
@@ -272,10 +272,12 @@ class OutageAccount:
     def _begin(self, time_us: int, state: _Partition) -> None:
         state.begin(time_us, leader_is_dead=state.leader in self._dead)
 
-    def _rest(self, time_us: int, partition: str, state: _Partition) -> Outage | None:
+    def _end_wait_if_unawaited(
+        self, time_us: int, partition: str, state: _Partition
+    ) -> Outage | None:
         """End the wait if no client waits any more; return the outage that ends with it."""
         ended = None
-        if state.since_us is not None and not state.is_wanted:
+        if state.since_us is not None and not state.has_waiting_clients:
             if state.since_us < time_us:
                 ended = self._end(time_us, partition, state, is_acknowledged=False)
             state.since_us = None
@@ -301,7 +303,7 @@ class OutageAccount:
             # Clients with older requests are no longer without an acknowledgement either.
             for known in [known for known in state.requests if known <= number]:
                 del state.requests[known]
-            if not state.is_wanted:
+            if not state.has_waiting_clients:
                 state.since_us = None
         return ended
 
@@ -311,11 +313,11 @@ class OutageAccount:
         if state.since_us is None:
             return None
         is_deposed = None not in (broker, state.leader) and broker != state.leader
-        counts_however_short = not is_deposed and (state.is_hurt or state.is_shrunk)
+        has_no_minimum = not is_deposed and (state.has_lost_leader or state.is_shrunk)
         ended = None
-        if counts_however_short or time_us - state.since_us >= LEAST_US:
+        if has_no_minimum or time_us - state.since_us >= LEAST_US:
             ended = self._end(time_us, partition, state, is_acknowledged=True)
-        if is_deposed and state.is_hurt:
+        if is_deposed and state.has_lost_leader:
             # The response was in transit, or its broker does not know yet that it was deposed:
             # clients that ask the new leader wait on.
             state.since_us = time_us
@@ -329,7 +331,7 @@ class OutageAccount:
         number = _oldest(state, client, broker)
         if number is not None:
             del state.requests[number]
-            self._rest(time_us, partition, state)
+            self._end_wait_if_unawaited(time_us, partition, state)
 
     def _end(
         self, time_us: int, partition: str, state: _Partition, *, is_acknowledged: bool
@@ -344,13 +346,11 @@ class OutageAccount:
     def _outage(self, time_us: int, partition: str, state: _Partition) -> Outage | None:
         """Return the wait of a partition up to now as an outage; None if it does not count."""
         assert state.since_us is not None
-        least_us = 0 if state.is_hurt else LEAST_SHRUNK_US if state.is_shrunk else LEAST_US
+        least_us = 0 if state.has_lost_leader else LEAST_SHRUNK_US if state.is_shrunk else LEAST_US
         if time_us - state.since_us < least_us:
             return None
-        leader, isr = state.began_with
-        cause = self.disturbances.cause(
-            state.blamed_from_us, time_us, leader, isr, self._controller
-        )
+        leader, isr = state.initial_leadership
+        cause = self.disturbances.cause(state.cause_from_us, time_us, leader, isr, self._controller)
         return Outage(
             partition,
             state.since_us,
@@ -368,7 +368,7 @@ class OutageAccount:
         found = []
         for name in sorted(self._partitions):
             state = self._partitions[name]
-            if state.since_us is not None and state.is_wanted:
+            if state.since_us is not None and state.has_waiting_clients:
                 outage = self._outage(now_us, name, state)
                 if outage is not None:
                     found.append(outage)
@@ -383,7 +383,7 @@ class OutageAccount:
         name = broker_name(broker)
         for state in self._partitions.values():
             if state.leader == broker:
-                state.is_hurt = state.since_us is not None
+                state.has_lost_leader = state.since_us is not None
             for number, (client, asked) in state.requests.items():
                 if asked == name:
                     state.requests[number] = (client, "")
@@ -401,7 +401,7 @@ class OutageAccount:
         return broker in self._dead
 
     @property
-    def awaits_notice(self) -> bool:
+    def has_unnoticed_failure(self) -> bool:
         """True while a broker is off or silent and no controller has noticed."""
         return any(
             one.noticed_us is None and one.ended_us is None
@@ -409,7 +409,7 @@ class OutageAccount:
             if one.kind in ("crash", "pause", "cut")
         )
 
-    def watch(self, time_us: int, actor: str, what: str, path: str) -> list[Disturbance]:
+    def note_watch_event(self, time_us: int, actor: str, what: str, path: str) -> list[Disturbance]:
         """Note that a watch event reaches a controller; return the disturbances of which it is the
         first notice."""
         if what not in _DEATHS or not is_controller_name(actor):
@@ -428,20 +428,22 @@ class OutageAccount:
 
     # -- leaders -------------------------------------------------------------------------------
 
-    def know(self, partition: str, leader: int, leader_epoch: int, isr: Iterable[int]) -> None:
+    def note_earlier_leadership(
+        self, partition: str, leader: int, leader_epoch: int, isr: Iterable[int]
+    ) -> None:
         """Note a partition's leadership from before the first change that was seen."""
         state = self._partition(partition)
         if leader_epoch > state.leader_epoch:
-            state.lead(leader, leader_epoch, isr)
+            state.apply_leadership(leader, leader_epoch, isr)
             if state.since_us is not None and state.decided_us is None:
-                state.began_with = (state.last_leader, state.isr)
-                state.is_hurt = state.is_hurt or leader in self._dead
-        elif state.since_us is not None and state.began_with[0] is None:
+                state.initial_leadership = (state.last_leader, state.isr)
+                state.has_lost_leader = state.has_lost_leader or leader in self._dead
+        elif state.since_us is not None and state.initial_leadership[0] is None:
             # This leadership is reported after the decision that replaced it.
-            state.began_with = (leader, tuple(isr))
-            state.is_hurt = state.is_hurt or leader != state.leader
+            state.initial_leadership = (leader, tuple(isr))
+            state.has_lost_leader = state.has_lost_leader or leader != state.leader
 
-    def choose_leader(self, time_us: int, old: int, new: int) -> None:
+    def note_election(self, time_us: int, old: int, new: int) -> None:
         """Note that a controller decided for another leader; the first such decision after a
         disturbance is recorded as its election."""
         for one in self.disturbances.found:
@@ -472,16 +474,16 @@ class OutageAccount:
         is_moved = is_known and leader != state.leader
         if is_moved and state.last_leader is not None:
             if state.leader != -1:  # a time without a leader belongs to the one before
-                state.move(time_us)
+                state.note_leader_change(time_us)
             self.disturbances.depose(time_us, state.last_leader, has_successor=leader >= 0)
         is_shrunk = is_known and not set(state.isr) <= set(members)
         if is_moved or is_shrunk:
-            state.epoch_us, state.former_isr = time_us, state.isr
-        state.lead(leader, leader_epoch, members)
+            state.epoch_decided_us, state.former_isr = time_us, state.isr
+        state.apply_leadership(leader, leader_epoch, members)
         if state.since_us is None or not (is_moved or is_shrunk):
             return
         if is_moved:
-            state.is_hurt = True
+            state.has_lost_leader = True
             state.new_leader = leader if leader >= 0 else state.new_leader
         state.is_shrunk = state.is_shrunk or is_shrunk
         state.decided_us, state.took_over_us = time_us, None
@@ -496,7 +498,9 @@ class OutageAccount:
         ):
             state.took_over_us = time_us
 
-    def ask_isr(self, time_us: int, partition: str, leader_epoch: int, isr: Iterable[int]) -> None:
+    def note_isr_request(
+        self, time_us: int, partition: str, leader_epoch: int, isr: Iterable[int]
+    ) -> None:
         """Note that a leader asks for another ISR of its partition."""
         state = self._partition(partition)
         if leader_epoch != state.leader_epoch:
@@ -518,21 +522,23 @@ class OutageAccount:
         """Take in a message that is delivered."""
         if isinstance(message, ProduceResponse):
             for answer in message.partitions:
-                self.produced(time_us, sender, target, str(answer.topic_partition), answer.error)
+                self.note_produce_response(
+                    time_us, sender, target, str(answer.topic_partition), answer.error
+                )
         elif isinstance(message, LeaderAndIsrRequest):
             broker = broker_id_of(target)
             for state in message.partition_states:
                 if broker is not None and state.leader == broker:
                     self.take_over(time_us, broker, str(state.topic_partition), state.leader_epoch)
         elif isinstance(message, WatchEvent):
-            self.watch(time_us, target, message.type.value, message.path)
+            self.note_watch_event(time_us, target, message.type.value, message.path)
 
     def send(self, time_us: int, sender: str, target: str, message: object) -> None:
         """Take in a message that is sent."""
         if isinstance(message, ProduceRequest):
             if message.acks:
                 for part in message.partitions:
-                    self.ask(time_us, sender, target, str(part.topic_partition))
+                    self.note_produce_request(time_us, sender, target, str(part.topic_partition))
         elif isinstance(message, LeaderAndIsrRequest):
             for state in message.partition_states:
                 self.decide(
@@ -541,11 +547,13 @@ class OutageAccount:
                 )  # fmt: skip
         elif isinstance(message, AlterIsrRequest):
             for asked in message.partitions:
-                self.ask_isr(time_us, str(asked.topic_partition), asked.leader_epoch, asked.new_isr)
+                self.note_isr_request(
+                    time_us, str(asked.topic_partition), asked.leader_epoch, asked.new_isr
+                )
         elif isinstance(message, ClientPacket):
             request = message.request
             if isinstance(request, SetDataRequest):
-                self.write_state(time_us, request.path, request.data)
+                self.note_znode_write(time_us, request.path, request.data)
 
     def drop(
         self, time_us: int, sender: str, target: str, message: object, *, was_sent: bool
@@ -556,38 +564,42 @@ class OutageAccount:
             if message.acks:
                 for part in message.partitions:
                     partition = str(part.topic_partition)
-                    self.ask_in_vain(time_us, sender, target, partition, was_sent=was_sent)
+                    self.note_lost_produce_request(
+                        time_us, sender, target, partition, was_sent=was_sent
+                    )
         elif isinstance(message, ProduceResponse):
             for answer in message.partitions:
-                self.lose_answer(str(answer.topic_partition), target, sender)
+                self.note_lost_response(str(answer.topic_partition), target, sender)
 
-    def ask(self, time_us: int, client: str, broker: str, partition: str) -> None:
+    def note_produce_request(self, time_us: int, client: str, broker: str, partition: str) -> None:
         """Note that a client asks a broker to store records."""
         if client not in self.modelled:
-            self.request(time_us, client, broker, partition)
+            self.add_request(time_us, client, broker, partition)
         state = self._partition(partition)
         if state.leader is not None and state.leader >= 0 and broker != broker_name(state.leader):
-            state.misdirect()
+            state.note_misdirected_request()
 
-    def ask_in_vain(
+    def note_lost_produce_request(
         self, time_us: int, client: str, broker: str, partition: str, *, was_sent: bool
     ) -> None:
         """Note that a client's request does not arrive; the client waits all the same."""
         if not was_sent:
-            self.ask(time_us, client, broker, partition)
-        self.lose_answer(partition, client, broker)
+            self.note_produce_request(time_us, client, broker, partition)
+        self.note_lost_response(partition, client, broker)
 
-    def write_state(self, time_us: int, path: object, data: object) -> None:
+    def note_znode_write(self, time_us: int, path: object, data: object) -> None:
         """Note a request to ZooKeeper to set data. Before KIP-497 a leader writes its ISR this way,
         in its own epoch; a controller's write begins a new epoch."""
         parts = str(path).split("/")
         if len(parts) != 7 or parts[1:3] != ["brokers", "topics"]:
             return
         if isinstance(data, (bytes, str)):
-            told = json.loads(data)
-            self.ask_isr(time_us, f"{parts[3]}-{parts[5]}", told["leader_epoch"], told["isr"])
+            znode = json.loads(data)
+            self.note_isr_request(
+                time_us, f"{parts[3]}-{parts[5]}", znode["leader_epoch"], znode["isr"]
+            )
 
-    def produced(
+    def note_produce_response(
         self, time_us: int, sender: str, target: str, partition: str, error: ErrorCode
     ) -> Outage | None:
         """Note that a client has the answer for a partition; return the outage that it ends."""
@@ -599,7 +611,7 @@ class OutageAccount:
         if error in _TOO_FEW:
             self._partition(partition).lacks_replicas = True
         if error.is_retriable:
-            self.lose_answer(partition, target, sender)
+            self.note_lost_response(partition, target, sender)
         else:
             self._refuse(time_us, partition, target, sender)
         return None

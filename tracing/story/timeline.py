@@ -46,9 +46,9 @@ _TOPICS = ["znodes", "brokers", "topics"]
 _DELETIONS = ["znodes", "admin", "delete_topics"]
 _END_OFFSET = "log_end_offset"
 _START_OFFSET = "log_start_offset"
-_NO_NEWS_OF_TOPICS = frozenset({"start", "step", "stop", "crash", "restart", "fault"})
+_KINDS_WITHOUT_TOPIC_CHANGES = frozenset({"start", "step", "stop", "crash", "restart", "fault"})
 """Kinds of events at which a ZooKeeper server loses its memory or reads what it has stored."""
-_SYNCHRONISED = frozenset({"SyncFollower", "NewLeader", "UpToDate"})
+_SYNCHRONIZATION_TYPES = frozenset({"SyncFollower", "NewLeader", "UpToDate"})
 """Messages with which a ZooKeeper server takes over what the others already have."""
 
 
@@ -71,7 +71,7 @@ class _Line:
     last_us: int = 0
 
     @property
-    def told(self) -> tuple[float, str]:
+    def entry(self) -> tuple[float, str]:
         if self.count == 1:
             return self.time_us / 1000, self.text
         again = f"({self.count} times, the last at {self.last_us / 1000:.1f} ms)"
@@ -98,8 +98,8 @@ def _place_of(path: str) -> tuple[str, str, str] | None:
     if len(parts) >= 4 and parts[1] == "groups" and parts[-1] in _GROUP_STATES:
         return parts[0], f"group {'/'.join(parts[2:-1])}", parts[-1]
     if len(parts) == 3:
-        is_told = parts[2] in _STATE_NAMES or parts[2] in (_END_OFFSET, _START_OFFSET)
-        return (parts[0], parts[1], parts[2]) if is_told else None
+        is_reported = parts[2] in _STATE_NAMES or parts[2] in (_END_OFFSET, _START_OFFSET)
+        return (parts[0], parts[1], parts[2]) if is_reported else None
     if len(parts) == 5 and parts[1:4] == _TOPICS:
         return parts[0], f"topic {parts[4]}", "topic"
     if len(parts) == 5 and parts[1:4] == _DELETIONS:
@@ -107,7 +107,7 @@ def _place_of(path: str) -> tuple[str, str, str] | None:
     return None
 
 
-def _is_told(place: tuple[str, str, str] | None, old: Any, new: Any) -> bool:
+def _is_reported(place: tuple[str, str, str] | None, old: Any, new: Any) -> bool:
     """Return whether a story reports a change of state: of a log's end offset only if it does not
     grow, of its start offset only if it grows."""
     if place is None:
@@ -164,8 +164,8 @@ class Story:
             text = event.why or event.type or kind
             if kind == "fault":
                 self._account.disturbances.fault(event.time_us, event.actor, text)
-            mine = text.startswith(event.actor)
-            self._tell(event, text if mine else f"{event.actor}: {text}")
+            names_actor = text.startswith(event.actor)
+            self._report(event, text if names_actor else f"{event.actor}: {text}")
         if event.delta:
             self._on_state(event)
 
@@ -180,14 +180,14 @@ class Story:
         Outages that had not ended come last.
         """
         groups = Counter((time_us, group) for time_us, group, _ in self._lines if group)
-        told: Counter[tuple[int, str]] = Counter()
+        reported: Counter[tuple[int, str]] = Counter()
         lines: list[_Line] = []
         troubles: dict[str, _Line] = {}
         for time_us, group, text in self._lines:
             count = groups[time_us, group]
             if count > _PARTITION_LINES_MAX:
-                told[time_us, group] += 1
-                number = told[time_us, group]
+                reported[time_us, group] += 1
+                number = reported[time_us, group]
                 if number > _PARTITION_LINES_MAX:
                     continue
                 if number == _PARTITION_LINES_MAX:
@@ -201,7 +201,7 @@ class Story:
                 troubles[text] = line
         end_us = self._time_us
         ends = [_Line(end_us, _open_text(outage, end_us)) for outage in self.open_outages]
-        return [line.told for line in lines + ends]
+        return [line.entry for line in lines + ends]
 
     @property
     def crashes(self) -> list[Disturbance]:
@@ -218,13 +218,13 @@ class Story:
         """The outages that had not ended when the trace ended."""
         return self._account.open_outages(self._time_us)
 
-    def _tell(self, event: Event, text: str, group: str = "") -> None:
+    def _report(self, event: Event, text: str, group: str = "") -> None:
         self._lines.append((event.time_us, group, text))
 
     # -- death and return ----------------------------------------------------------------------
 
     def _on_crash(self, event: Event) -> None:
-        self._tell(event, event.why or f"{event.actor} crashes")
+        self._report(event, event.why or f"{event.actor} crashes")
         broker = broker_id_of(event.actor)
         if broker is None:
             return
@@ -238,7 +238,7 @@ class Story:
         crash = self._account.restart(event.time_us, broker_id_of(event.actor))
         if crash is not None:
             text += f" after {(event.time_us - crash.begun_us) / 1000:.1f} ms"
-        self._tell(event, text)
+        self._report(event, text)
 
     def _on_watch(self, event: Event) -> None:
         fields = event.fields
@@ -249,7 +249,7 @@ class Story:
         ):
             return
         key = (event.time_us // 1000, path, what)
-        if key in self._seen_watches and not self._account.awaits_notice:
+        if key in self._seen_watches and not self._account.has_unnoticed_failure:
             return
         self._seen_watches[key] = None
         said = {
@@ -259,13 +259,13 @@ class Story:
             "NodeChildrenChanged": f"the children of {path} have changed",
         }.get(what, f"{path}: {what}")
         text = f"{event.actor} hears from ZooKeeper that {said}"
-        for one in self._account.watch(event.time_us, event.actor, what, path):
+        for one in self._account.note_watch_event(event.time_us, event.actor, what, path):
             after_ms = (event.time_us - one.begun_us) / 1000
             if one.kind == "crash" and one.broker is not None:
                 text += f" ({after_ms:.1f} ms after {broker_name(one.broker)} died)"
             elif one.broker is not None:
                 text += f" ({after_ms:.1f} ms after {one.text})"
-        self._tell(event, text)
+        self._report(event, text)
 
     # -- decisions -----------------------------------------------------------------------------
 
@@ -287,14 +287,14 @@ class Story:
     def _on_alter_isr(self, event: Event) -> None:
         if event.kind == "send":
             for asked in event.fields.get("partitions") or ():
-                self._account.ask_isr(
+                self._account.note_isr_request(
                     event.time_us, asked["topic_partition"], asked["leader_epoch"], asked["new_isr"]
                 )
 
     def _on_client_packet(self, event: Event) -> None:
         request = event.fields.get("request")
         if event.kind == "send" and isinstance(request, dict) and "data" in request:
-            self._account.write_state(event.time_us, request.get("path"), request["data"])
+            self._account.note_znode_write(event.time_us, request.get("path"), request["data"])
 
     def _on_controller(self, event: Event) -> None:
         if event.kind != "send":
@@ -306,7 +306,7 @@ class Story:
                 "is the controller" if self._controller_epoch is None else "is now the controller"
             )
             self._controller_epoch = epoch
-            self._tell(
+            self._report(
                 event, f"{broker_name(fields.get('controller_id', -1))} {said}, epoch {epoch}"
             )
 
@@ -346,11 +346,13 @@ class Story:
             topic = partition.rpartition("-")[0]
             if self._deletions.get(topic, -1) <= self._zxids.get(topic, -1):
                 group = f"{actor} deletes replicas"
-                self._tell(event, f"{actor} deletes its replica of {partition}, up to {old}", group)
+                self._report(
+                    event, f"{actor} deletes its replica of {partition}, up to {old}", group
+                )
             return
         cut = self._cuts.end_offset(actor, partition, old, new)
         if cut is not None:
-            self._tell(event, cut, f"{actor} throws records away")
+            self._report(event, cut, f"{actor} throws records away")
 
     def _on_start_offset(
         self, event: Event, actor: str, partition: str, old: Any, new: Any
@@ -361,7 +363,7 @@ class Story:
             return
         if self._states.get((actor, partition), {}).get("role") == "leader":
             reason = "as retention says" if event.kind == "timer_fire" else "as a client asked"
-            self._tell(
+            self._report(
                 event,
                 f"{actor} deletes the records of {partition} from {old} to {new}, {reason}",
                 f"{actor} deletes records",
@@ -370,31 +372,31 @@ class Story:
     def _on_topic(self, event: Event, what: str, old: Any, new: Any) -> None:
         """Report a topic's creation, its deletion, or a request for that.
 
-        ZooKeeper's servers apply each change one after the other: only the first is news. A server
-        that dies or comes back has no news.
+        ZooKeeper's servers apply each change one after the other: only the first is reported. A
+        server that dies or restarts reports nothing new.
         """
         kind, _, name = what.partition(" ")
-        if event.kind in _NO_NEWS_OF_TOPICS or event.type in _SYNCHRONISED:
+        if event.kind in _KINDS_WITHOUT_TOPIC_CHANGES or event.type in _SYNCHRONIZATION_TYPES:
             return
         zxid = (old if new is None else new)["zxid"]
         known = self._zxids.get(name, -1)
         if kind == "deletion":
             if new is not None and zxid > max(known, self._deletions.get(name, -1)):
                 self._deletions[name] = zxid
-                self._tell(event, f"topic {name} is to be deleted")
+                self._report(event, f"topic {name} is to be deleted")
         elif new is None:
             if zxid > known or (zxid == known and name in self._topics):
                 self._delete_topic(event, name, zxid)
         elif zxid > known:
             self._zxids[name] = zxid
             if old is None:
-                self._tell(event, f"topic {name} is made")
+                self._report(event, f"topic {name} is made")
             self._topics.add(name)
 
     def _delete_topic(self, event: Event, name: str, zxid: int) -> None:
         self._zxids[name] = zxid
         self._topics.discard(name)
-        self._tell(event, f"topic {name} is deleted")
+        self._report(event, f"topic {name} is deleted")
         for known in [one for one in self._partitions if one.rpartition("-")[0] == name]:
             del self._partitions[known]
             self._account.forget(known)
@@ -403,7 +405,7 @@ class Story:
     def _on_transaction(self, event: Event, actor: str, what: str, new: Any) -> None:
         if new == "PrepareAbort":
             name = what.partition(" ")[2]
-            self._tell(event, f"{actor} aborts the transaction of {name}", "transactions aborted")
+            self._report(event, f"{actor} aborts the transaction of {name}", "transactions aborted")
 
     def _on_group(
         self, event: Event, actor: str, group: str, before: dict[str, Any], state: dict[str, Any]
@@ -416,14 +418,14 @@ class Story:
         earlier = self._coordinators.get(group, actor)
         self._coordinators[group] = actor
         if before["state"] is None and earlier != actor:
-            self._tell(
+            self._report(
                 event,
                 f"{group} is coordinated by {actor} now (was {earlier}): {now}, {count}",
                 f"groups coordinated by {actor}",
             )
             return
         if now in _REBALANCES and before["state"] not in _REBALANCES:
-            self._tell(event, f"{group} rebalances at {actor} with {count}")
+            self._report(event, f"{group} rebalances at {actor} with {count}")
         said = {
             "PreparingRebalance": f"rebalances at {actor}, {count} so far",
             "Stable": f"is stable in generation {generation} with {count}",
@@ -431,7 +433,7 @@ class Story:
             "Dead": "is gone",
         }.get(now)
         if said is not None:
-            self._tell(event, f"{group} {said}")
+            self._report(event, f"{group} {said}")
 
     def _on_decision(
         self,
@@ -456,14 +458,16 @@ class Story:
         if known is not None and epoch < known.leader_epoch:
             return
         if known is not None:
-            self._account.know(partition, known.leader, known.leader_epoch, known.isr)
+            self._account.note_earlier_leadership(
+                partition, known.leader, known.leader_epoch, known.isr
+            )
         now = self._partitions[partition] = _Known(leader, epoch, list(isr))
         is_read = "leader" in before and before["leader"] is None
         if known is not None and known.leader == leader >= 0 and is_read:
-            self._tell_read(event, controller, partition, now)
+            self._report_retained_leader(event, controller, partition, now)
         if known is None:
             text = f"{partition}: leader {_leader(leader)}, epoch {epoch}, isr {now.isr}"
-            self._tell(event, text, "new")
+            self._report(event, text, "new")
         elif leader != known.leader:
             verb = "loses its leader" if leader < 0 else f"gets leader {leader}"
             was = f"was {_leader(known.leader)}"
@@ -472,23 +476,25 @@ class Story:
             decided = f"decided by {controller}"
             if state.get("controller_epoch") is not None:
                 decided += f" in epoch {state['controller_epoch']}"
-            self._tell(
+            self._report(
                 event,
                 f"{partition} {verb} ({was}), leader epoch {epoch}, isr {now.isr}, {decided}",
                 f"leaders chosen by {controller}",
             )
-            self._account.choose_leader(event.time_us, known.leader, leader)
+            self._account.note_election(event.time_us, known.leader, leader)
             self._moved.add(partition)
             self._leaderless.discard(partition)
         else:
-            self._tell_isr(event, partition, known.isr, now.isr)
+            self._report_isr_change(event, partition, known.isr, now.isr)
 
-    def _tell_read(self, event: Event, controller: str, partition: str, now: _Known) -> None:
+    def _report_retained_leader(
+        self, event: Event, controller: str, partition: str, now: _Known
+    ) -> None:
         """Report that a controller has read a partition whose leader had died, but is back and
         still leads it."""
         if partition in self._leaderless and not self._account.is_off(now.leader):
             self._leaderless.discard(partition)
-            self._tell(
+            self._report(
                 event,
                 f"{partition} has leader {now.leader} again, leader epoch {now.leader_epoch}, "
                 f"isr {now.isr}: {controller} has read it from ZooKeeper",
@@ -510,7 +516,7 @@ class Story:
         if "role" in before and partition in self._moved:
             self._moved.discard(partition)
             group = f"{actor} becomes leader"
-            self._tell(event, f"{group} of {partition} (epoch {epoch})", group)
+            self._report(event, f"{group} of {partition} (epoch {epoch})", group)
         known = self._partitions.get(partition)
         if (
             "isr" in before
@@ -518,12 +524,14 @@ class Story:
             and (known.leader, known.leader_epoch) == (broker, epoch)
         ):
             isr = list(state["isr"])
-            self._tell_isr(event, partition, known.isr, isr)
+            self._report_isr_change(event, partition, known.isr, isr)
             known.isr = isr
 
-    def _tell_isr(self, event: Event, partition: str, old: list[int], new: list[int]) -> None:
+    def _report_isr_change(
+        self, event: Event, partition: str, old: list[int], new: list[int]
+    ) -> None:
         if sorted(old) != sorted(new):
-            self._tell(event, f"{partition}: isr {old} -> {new}", "isr changed")
+            self._report(event, f"{partition}: isr {old} -> {new}", "isr changed")
 
     # -- acknowledgements ----------------------------------------------------------------------
 
@@ -534,15 +542,15 @@ class Story:
             if ":" not in event.actor and event.why is not None:  # not a client over TCP
                 account.modelled.add(event.actor)
                 self._operations[event.seq] = event.why
-                account.want(event.time_us, event.why)
+                account.begin_wait(event.time_us, event.why)
         elif event.kind in ("client_ok", "client_fail") and event.op is not None:
             partition = self._operations.pop(event.op, None)
             if partition is not None:
                 is_failed = event.kind == "client_fail"
-                outage = account.answered(event.time_us, partition, failed=is_failed)
-                self._tell_end(event, outage)
+                outage = account.end_wait(event.time_us, partition, failed=is_failed)
+                self._report_outage_end(event, outage)
 
-    def _tell_end(self, event: Event, outage: Outage | None, broker: str = "") -> None:
+    def _report_outage_end(self, event: Event, outage: Outage | None, broker: str = "") -> None:
         """Report the end of an outage, by an acknowledgement or because the last client gave up."""
         if outage is None:
             return
@@ -557,7 +565,7 @@ class Story:
             )
         elif broker:
             end += f" at {broker}"
-        self._tell(event, f"{end}: {length}{_because(outage)}", group)
+        self._report(event, f"{end}: {length}{_because(outage)}", group)
 
     def _on_produce_request(self, event: Event) -> None:
         fields, account, broker = event.fields, self._account, event.peer or ""
@@ -566,10 +574,12 @@ class Story:
         for part in fields.get("partitions") or ():
             name = part["topic_partition"]
             if event.kind == "send":
-                account.ask(event.time_us, event.actor, broker, name)
+                account.note_produce_request(event.time_us, event.actor, broker, name)
             else:
                 was_sent = event.message_id is not None
-                account.ask_in_vain(event.time_us, event.actor, broker, name, was_sent=was_sent)
+                account.note_lost_produce_request(
+                    event.time_us, event.actor, broker, name, was_sent=was_sent
+                )
 
     def _on_produce_response(self, event: Event) -> None:
         if event.kind == "send":
@@ -581,12 +591,14 @@ class Story:
         for entry in event.fields.get("partitions") or ():
             name, error = entry["topic_partition"], entry.get("error")
             if is_lost:
-                self._account.lose_answer(name, client, broker)
+                self._account.note_lost_response(name, client, broker)
                 continue
             if error == "NONE":
                 self._cuts.acknowledge(broker, name, entry.get("base_offset", -1))
-            outage = self._account.produced(event.time_us, broker, client, name, ErrorCode[error])
-            self._tell_end(event, outage, broker)
+            outage = self._account.note_produce_response(
+                event.time_us, broker, client, name, ErrorCode[error]
+            )
+            self._report_outage_end(event, outage, broker)
 
 
 def _is_trouble(text: str) -> bool:
@@ -622,7 +634,9 @@ def story_events(trace: StoredTrace) -> Iterator[Event]:
     kinds = {KIND_CODES[kind] for kind in _KINDS}
     types = {number for number, text in enumerate(strings) if text in _TYPES}
     places = _Places()
-    told = {number: place for number, text in enumerate(strings) if (place := places[text])}
+    reported_places = {
+        number: place for number, text in enumerate(strings) if (place := places[text])
+    }
     for index in range(len(trace.chunks)):
         view = trace.new_view(index)
         if view is not None:
@@ -631,7 +645,7 @@ def story_events(trace: StoredTrace) -> Iterator[Event]:
                 wanted = {
                     seq - first
                     for seq, path, old, new in changes
-                    if path in told and _is_told(told[path], old, new)
+                    if path in reported_places and _is_reported(reported_places[path], old, new)
                 }
                 wanted.update(
                     place
@@ -645,7 +659,10 @@ def story_events(trace: StoredTrace) -> Iterator[Event]:
             if (
                 raw[5] in types
                 or raw[2] in kinds
-                or any(_is_told(told.get(one[0]), one[1], one[2]) for one in raw[10] or ())
+                or any(
+                    _is_reported(reported_places.get(one[0]), one[1], one[2])
+                    for one in raw[10] or ()
+                )
             ):
                 yield Event(raw, strings, schema)
 
