@@ -13,7 +13,7 @@ import typer
 
 from ..protocol.errors import FakeKafkaError
 from ..tracing.events import Event, TraceError
-from ..tracing.reading.soundness import what_is_wrong
+from ..tracing.reading.soundness import first_malformation
 from ..tracing.text import format_event
 from ..tracing.trace import no_cyclic_collection
 from ..tracing.trace_file import TraceReader
@@ -39,7 +39,7 @@ Verbose = Annotated[
 ]
 
 
-_STUMBLES = (
+_READER_ERRORS = (
     TypeError, ValueError, KeyError, IndexError, AttributeError, OverflowError, RecursionError,
 )  # fmt: skip
 """Errors that a reader raises on a file that is not a trace."""
@@ -57,12 +57,12 @@ def opened(file: Path) -> Iterator[TraceReader]:
                 print(f"warning: {trace.problem}; showing what is whole", file=sys.stderr)
             try:
                 yield trace
-            except _STUMBLES as error:
-                wrong = what_is_wrong(trace)
-                if wrong is None:
+            except _READER_ERRORS as error:
+                malformation = first_malformation(trace)
+                if malformation is None:
                     raise
                 raise TraceError(
-                    f"{file}: damaged, or not written by fakekafka: {wrong}"
+                    f"{file}: damaged, or not written by fakekafka: {malformation}"
                 ) from error
     except FakeKafkaError as error:
         end_with_error(str(error))

@@ -26,8 +26,8 @@ from ..tracing.reading.state_history import State
 from ..tracing.trace import StoredTrace
 from ..tracing.verify import refusal
 from .forks import check_action, standalone_text, with_fault
-from .going import Going, Result, Waypoint, finished, repeated, with_each
-from .sources import Hit, RecordedSource, Source, live_source, making_live
+from .moves import Move, Progress, Result, complete, map_progress, mark_repeated
+from .sources import Hit, RecordedSource, Source, create_live_source, live_source
 
 _STARTS_WITH = 0
 
@@ -50,7 +50,7 @@ class Debugger:
         self.breakpoints: list[Breakpoint] = []
         self.forks: list[str] = []
         """Interventions in the run, in order, as the user wrote them."""
-        if not finished(source.extending_to(position)):
+        if not complete(source.extend_to(position)):
             raise UsageError("there is no event to stand at: the run is empty")
         self.position: int = position
         """Number of the event after which the debugger stands."""
@@ -126,7 +126,7 @@ class Debugger:
     def step(self, count: int = 1) -> bool:
         """Go forward by ``count`` events; return False if the run ends before that."""
         target = self.position + count
-        if finished(self._source.extending_to(target)):
+        if complete(self._source.extend_to(target)):
             self.position = target
             return True
         self.position = self._source.stored.last_seq
@@ -141,17 +141,17 @@ class Debugger:
 
     def goto(self, position: Position) -> None:
         """Go to an event or a time, forward or back; ``TraceError`` if there is no such event."""
-        finished(self.going_to(position))
+        complete(self.move_to(position))
 
-    def going_to(self, position: Position) -> Going[None]:
+    def move_to(self, position: Position) -> Move[None]:
         """Do ``goto`` in slices."""
         stored = self._source.stored
         if isinstance(position, str) and self.is_live and not position.lstrip("#").isdigit():
-            yield from self._going_to_time(position)
+            yield from self._move_to_time(position)
             return
         number, before = seq_at(stored, position), self.position
         if number < stored.first_seq or not (
-            yield from self._carried(self._source.extending_to(number))
+            yield from self._track_position(self._source.extend_to(number))
         ):
             stored, self.position = self._source.stored, before
             raise TraceError(
@@ -160,7 +160,7 @@ class Debugger:
             )
         self.position = number
 
-    def _going_to_time(self, position: str) -> Going[None]:
+    def _move_to_time(self, position: str) -> Move[None]:
         """Go to a time, which may be within the events so far or after them."""
         number = seq_at(self._source.stored, position)  # raises for an invalid time
         if number < self._source.stored.last_seq:
@@ -168,51 +168,51 @@ class Debugger:
             return
         watcher = Watcher([parse_breakpoint(f"at {position.strip()}")], {})
         # The watcher takes the time for still ahead, even if some of its events have happened.
-        hit = yield from self._carried(self._source.extending_until(watcher, []))
+        hit = yield from self._track_position(self._source.extend_until(watcher, []))
         last = self._source.stored.last_seq if hit is None else hit.number
         self.position = min(seq_at(self._source.stored, position), last)
 
-    def going_to_next_on(self, actor: str | None = None) -> Going[bool]:
+    def move_to_next_on(self, actor: str | None = None) -> Move[bool]:
         """Go to the next event of an actor, by default of the current event's.
 
         The result is False if there is none.
         """
-        return self._going_to_one(self._running(self._of_actor(actor)))
+        return self._move_to_match(self._search_forward(self._breakpoints_of_actor(actor)))
 
-    def going_to_previous_on(self, actor: str | None = None) -> Going[bool]:
+    def move_to_previous_on(self, actor: str | None = None) -> Move[bool]:
         """Go back to the previous event of an actor; the result is False if there is none."""
-        return self._going_to_one(self._running_back(self._of_actor(actor)))
+        return self._move_to_match(self._search_backward(self._breakpoints_of_actor(actor)))
 
-    def _of_actor(self, actor: str | None) -> list[Breakpoint]:
+    def _breakpoints_of_actor(self, actor: str | None) -> list[Breakpoint]:
         wanted = self.event.actor if actor is None else actor
         return [Breakpoint(wanted, lambda *_: wanted, {"actor": wanted}, is_plain=True)]
 
-    def going_to_next_interesting(self) -> Going[bool]:
+    def move_to_next_interesting(self) -> Move[bool]:
         """Go to the next fault, crash or restart; the result is False if there is none."""
-        return self._going_to_one(self._running(_of_interest()))
+        return self._move_to_match(self._search_forward(_interesting_breakpoints()))
 
-    def going_to_previous_interesting(self) -> Going[bool]:
+    def move_to_previous_interesting(self) -> Move[bool]:
         """Go back to the previous fault, crash or restart; the result is False if there is none."""
-        return self._going_to_one(self._running_back(_of_interest()))
+        return self._move_to_match(self._search_backward(_interesting_breakpoints()))
 
-    def _going_to_one(self, running: Going[Stop]) -> Going[bool]:
+    def _move_to_match(self, search: Move[Stop]) -> Move[bool]:
         """Go to the breakpoint that a search meets, or stay if it meets none."""
         before = self.position
-        stop = yield from self._carried(running)
+        stop = yield from self._track_position(search)
         self.position = before if stop.breakpoint is None else stop.number
         return stop.breakpoint is not None
 
-    def _carried(self, going: Going[Result]) -> Going[Result]:
+    def _track_position(self, move: Move[Result]) -> Move[Result]:
         """Update the position after every slice of a move; restore it if the move raises."""
         before = self.position
 
-        def come_to(progress: Waypoint) -> Waypoint:
+        def update_position(progress: Progress) -> Progress:
             if not progress.is_repeated:
                 self.position = progress.number
             return progress
 
         try:
-            return (yield from with_each(going, come_to))
+            return (yield from map_progress(move, update_position))
         except Exception:
             self.position = before
             raise
@@ -235,67 +235,69 @@ class Debugger:
 
     def run(self) -> Stop:
         """Go forward to the next breakpoint, or to the end."""
-        return finished(self.running())
+        return complete(self.run_in_slices())
 
-    def running(self) -> Going[Stop]:
+    def run_in_slices(self) -> Move[Stop]:
         """Do ``run`` in slices."""
-        stop = yield from self._carried(self._running(self.breakpoints))
+        stop = yield from self._track_position(self._search_forward(self.breakpoints))
         self.position = stop.number
         return stop
 
     def run_back(self) -> Stop:
         """Go back to the last event that meets a breakpoint, or to the first event."""
-        return finished(self.running_back())
+        return complete(self.run_back_in_slices())
 
-    def running_back(self) -> Going[Stop]:
+    def run_back_in_slices(self) -> Move[Stop]:
         """Do ``run_back`` in slices."""
         before = self.position
-        stop = yield from self._carried(self._running_back(self.breakpoints))
+        stop = yield from self._track_position(self._search_backward(self.breakpoints))
         self.position = before
-        asking = list(conditions(self.breakpoints))
-        asked = yield from self._asking_again(asking, stop.number)
-        if asked is not None:
+        cluster_conditions = list(conditions(self.breakpoints))
+        condition_stop = yield from self._search_conditions_again(cluster_conditions, stop.number)
+        if condition_stop is not None:
             if stop.breakpoint is not None:
                 stop.breakpoint.hits -= 1
-            stop = asked
+            stop = condition_stop
         self.position = stop.number
         return stop
 
-    def _asking_again(self, asking: list[Breakpoint], after: int) -> Going[Stop | None]:
+    def _search_conditions_again(
+        self, cluster_conditions: list[Breakpoint], after: int
+    ) -> Move[Stop | None]:
         """Return the last stop before the position at which a condition about the cluster began to
         hold; None if that was not after event ``after``.
 
         A condition can only be evaluated in a live run, so the run is repeated from its beginning.
         """
-        if not asking:
+        if not cluster_conditions:
             return None
-        source = yield from self._source.coming_to_life(self._source.stored.first_seq)
+        source = yield from self._source.make_live(self._source.stored.first_seq)
         if source is self._source:
             return None  # nothing has happened yet
         here = self.position
         last: Hit | None = None
-        hits = [point.hits for point in asking]
+        hits = [point.hits for point in cluster_conditions]
         try:
             place = Breakpoint("place", lambda event, state: "" if event.seq >= here else None)
             watcher = Watcher([place], {})
             while True:
-                hit = yield from repeated(source.extending_until(watcher, asking))
+                hit = yield from mark_repeated(source.extend_until(watcher, cluster_conditions))
                 if hit is None or hit.breakpoint is place or hit.number >= here:
                     break
                 last = hit
         finally:
             source.close()
-            for point, count in zip(asking, hits, strict=True):
+            for point, count in zip(cluster_conditions, hits, strict=True):
                 point.hits = count
         if last is None or last.number <= after:
             return None
         last.breakpoint.hits += 1
         return Stop(last.number, last.reason, last.breakpoint)
 
-    def _running(self, breakpoints: list[Breakpoint]) -> Going[Stop]:
-        asking = list(conditions(breakpoints))
-        if asking:
-            yield from self._becoming_live()
+    def _search_forward(self, breakpoints: list[Breakpoint]) -> Move[Stop]:
+        cluster_conditions = list(conditions(breakpoints))
+        if cluster_conditions:
+            yield from self._make_live_in_slices()
         stored, here = self._source.stored, self.position
         asks_time = any(point.time_us is not None for point in breakpoints)
         here_us = self.event.time_us if asks_time else -1
@@ -308,12 +310,12 @@ class Debugger:
             for raw in stored.raw_events(index):
                 if raw[0] <= here:
                     continue
-                met = watcher.see(raw, stored.strings, make)
+                met = watcher.advance(raw, stored.strings, make)
                 if met is not None:
                     return Stop(raw[0], met[1], met[0])
             chunk = stored.chunks[index]
-            yield Waypoint(chunk.last_seq, chunk.time_last_us)
-        hit = yield from self._source.extending_until(watcher, asking)
+            yield Progress(chunk.last_seq, chunk.time_last_us)
+        hit = yield from self._source.extend_until(watcher, cluster_conditions)
         if hit is None:
             return Stop(self._source.stored.last_seq, "the run has ended")
         return Stop(hit.number, hit.reason, hit.breakpoint)
@@ -322,7 +324,7 @@ class Debugger:
         """Return the state at the position, if a breakpoint needs it."""
         return {} if all(point.is_plain for point in breakpoints) else dict(self.state())
 
-    def _running_back(self, breakpoints: list[Breakpoint]) -> Going[Stop]:
+    def _search_backward(self, breakpoints: list[Breakpoint]) -> Move[Stop]:
         stored, here = self._source.stored, self.position
         watcher = Watcher(breakpoints, self._state_for(breakpoints))
         make = _maker(stored)
@@ -340,13 +342,13 @@ class Debugger:
                         before_us = raws[place - 1][1] // 1000
                     else:
                         before_us = stored.chunks[index - 1].time_last_us if index else -1
-                    met = watcher.met(raw, stored.strings, make, before_us)
+                    met = watcher.match(raw, stored.strings, make, before_us)
                     if met is not None:
                         return Stop(raw[0], met[1], met[0])
                 if raw[10]:
                     undo(watcher.state, raw, stored.strings)
             chunk = stored.chunks[index]
-            yield Waypoint(chunk.first_seq, chunk.time_first_us)
+            yield Progress(chunk.first_seq, chunk.time_first_us)
         return Stop(stored.first_seq, "this is the first event")
 
     # -- intervening ---------------------------------------------------------------------------
@@ -354,12 +356,12 @@ class Debugger:
     @property
     def simulation(self) -> Simulation:
         """The live cluster at the position, for inspection. A recorded run is repeated up to it."""
-        live = self._become_live()
+        live = self._make_live()
         return live.simulation
 
     def take_over(self) -> Simulation:
         """End the scenario at the position and return the simulation for the caller to run."""
-        return self._become_live().fork()
+        return self._make_live().fork()
 
     def inject(self, action: str, **arguments: Any) -> None:
         """Apply an action to the cluster at the position, which makes it a different run.
@@ -367,14 +369,14 @@ class Debugger:
         The actions are those of the faults of a scenario. Events after the position are dropped;
         ``save`` writes the scenario of the new run.
         """
-        finished(self.injecting(action, **arguments))
+        complete(self.inject_in_slices(action, **arguments))
 
-    def injecting(self, action: str, **arguments: Any) -> Going[None]:
+    def inject_in_slices(self, action: str, **arguments: Any) -> Move[None]:
         """Do ``inject`` in slices; the run is changed only after the last of them."""
         check_action(action)
-        live = yield from self._becoming_live()
+        live = yield from self._make_live_in_slices()
         header = with_fault(live, self.event.time_us, action, arguments)
-        self._go_over_to((yield from making_live(header, self.position)))
+        self._replace_source((yield from create_live_source(header, self.position)))
         words = [f"{name}={value}" for name, value in arguments.items()]
         self.forks.append(f"#{self.position} {' '.join([action, *words])}")
 
@@ -386,18 +388,18 @@ class Debugger:
         except OSError as error:
             raise UsageError(f"{path}: cannot be written: {error.strerror}") from None
 
-    def _become_live(self) -> Replay:
+    def _make_live(self) -> Replay:
         """Return the live run, which has come to the event at the position."""
-        return finished(self._becoming_live())
+        return complete(self._make_live_in_slices())
 
-    def _becoming_live(self) -> Going[Replay]:
-        source = yield from self._source.coming_to_life(self.position)
+    def _make_live_in_slices(self) -> Move[Replay]:
+        source = yield from self._source.make_live(self.position)
         if source is not self._source:
-            self._go_over_to(source)
+            self._replace_source(source)
         assert source.live is not None
         return source.live
 
-    def _go_over_to(self, source: Source) -> None:
+    def _replace_source(self, source: Source) -> None:
         """Replace the run by another one that has come to the same event."""
         before = self.event
         if source.stored.last_seq >= self.position:
@@ -424,7 +426,7 @@ class Debugger:
         self.close()
 
 
-def _of_interest() -> list[Breakpoint]:
+def _interesting_breakpoints() -> list[Breakpoint]:
     return [parse_breakpoint(kind) for kind in sorted(INTERESTING_KINDS)]
 
 

@@ -105,11 +105,11 @@ class _Search:
             place = 0
             while place < len(self.values.get(name, ())):
                 entries = self.values[name]
-                going = entries[place : place + size]
+                attempted = entries[place : place + size]
                 changed = {**self.values, name: entries[:place] + entries[place + size :]}
                 if not changed[name]:
                     del changed[name]
-                about = f"{name}: " + ", ".join(_described(entry) for entry in going)
+                about = f"{name}: " + ", ".join(_described(entry) for entry in attempted)
                 if not self._keep_if_broken(changed, about):
                     place += size
             size //= 2

@@ -13,7 +13,7 @@ from ..tracing.debugger.recorder_watch import RecorderWatch
 from ..tracing.reading.reader import Trace
 from ..tracing.trace import StoredTrace
 from ..tracing.verify import refusal
-from .going import Going, Waypoint, finished, repeated
+from .moves import Move, Progress, complete, mark_repeated
 
 _EVENTS_AT_ONCE = 200
 """Number of events in a slice of a live run, which take some milliseconds."""
@@ -37,15 +37,17 @@ class Source(Protocol):
         """End of the run in microseconds; None if it is not known in advance."""
         ...
 
-    def extending_to(self, number: int) -> Going[bool]:
+    def extend_to(self, number: int) -> Move[bool]:
         """Continue until event ``number`` has happened; the result is False if there is none."""
         ...
 
-    def extending_until(self, watcher: Watcher, asking: list[Breakpoint]) -> Going[Hit | None]:
+    def extend_until(
+        self, watcher: Watcher, cluster_conditions: list[Breakpoint]
+    ) -> Move[Hit | None]:
         """Continue until a breakpoint is met; the result is None at the end of the run."""
         ...
 
-    def coming_to_life(self, number: int) -> Going[Source]:
+    def make_live(self, number: int) -> Move[Source]:
         """Return a live run that has come to event ``number``; ``UsageError`` if there is none."""
         ...
 
@@ -82,19 +84,21 @@ class RecordedSource:
         chunks = self.stored.chunks
         return chunks[-1].time_last_us if chunks else None
 
-    def extending_to(self, number: int) -> Going[bool]:
+    def extend_to(self, number: int) -> Move[bool]:
         yield from ()
         return number <= self.stored.last_seq
 
-    def extending_until(self, watcher: Watcher, asking: list[Breakpoint]) -> Going[Hit | None]:
+    def extend_until(
+        self, watcher: Watcher, cluster_conditions: list[Breakpoint]
+    ) -> Move[Hit | None]:
         yield from ()
         return None
 
-    def coming_to_life(self, number: int) -> Going[Source]:
+    def make_live(self, number: int) -> Move[Source]:
         reason = refusal(self.stored)
         if reason is not None:
             raise UsageError(f"this run can only be looked at: {reason}")
-        return (yield from making_live(self.stored.header, number))
+        return (yield from create_live_source(self.stored.header, number))
 
     def close(self) -> None:
         self._trace.close()
@@ -118,7 +122,7 @@ class LiveSource:
     def ends_us(self) -> int | None:
         return self._run.ends_us
 
-    def extending_to(self, number: int) -> Going[bool]:
+    def extend_to(self, number: int) -> Move[bool]:
         run = self._run
         while run.last_event < number:
             goes_on = run.run_to_number(min(number, run.last_event + _EVENTS_AT_ONCE))
@@ -128,18 +132,20 @@ class LiveSource:
                 yield self._progress()
         return number <= run.last_event
 
-    def extending_until(self, watcher: Watcher, asking: list[Breakpoint]) -> Going[Hit | None]:
+    def extend_until(
+        self, watcher: Watcher, cluster_conditions: list[Breakpoint]
+    ) -> Move[Hit | None]:
         simulation = self._run.simulation
         watch = RecorderWatch(self._run.recorder, watcher)
         found: list[Hit] = []
-        asked = [(point, Condition(point.condition or "")) for point in asking]
+        asked = [(point, Condition(point.condition or "")) for point in cluster_conditions]
         held = [condition.holds(simulation) for _, condition in asked]
 
         def look_for_hit() -> bool:
             if found:
                 return False
-            if watch.look() and watch.met is not None:
-                found.append(Hit(*watch.met))
+            if watch.check() and watch.hit is not None:
+                found.append(Hit(*watch.hit))
             for number, (point, condition) in enumerate(asked):
                 holds = condition.holds(simulation)
                 if holds and not held[number] and not found:
@@ -152,14 +158,14 @@ class LiveSource:
             yield self._progress()
         return found[0] if found else None
 
-    def _progress(self) -> Waypoint:
-        return Waypoint(self._run.last_event, self._run.simulation.runtime.now_us())
+    def _progress(self) -> Progress:
+        return Progress(self._run.last_event, self._run.simulation.runtime.now_us())
 
-    def coming_to_life(self, number: int) -> Going[Source]:
+    def make_live(self, number: int) -> Move[Source]:
         # The run cannot stop between the events of one step, so it is after all of them.
         if number >= self._run.newest_from:
             return self
-        return (yield from making_live(self._run.header, number))
+        return (yield from create_live_source(self._run.header, number))
 
     def close(self) -> None:
         self._run.close()
@@ -177,14 +183,14 @@ def _or_after(count: int, is_met: Callable[[], bool]) -> Callable[[], bool]:
     return holds
 
 
-def making_live(header: dict[str, Any], number: int) -> Going[LiveSource]:
+def create_live_source(header: dict[str, Any], number: int) -> Move[LiveSource]:
     """Run what a header describes up to event ``number``; the result is the live run.
 
     Its progress is marked as repeated. If the move is closed before its end, so is the run.
     """
     source = LiveSource(replay_of_header(header))
     try:
-        yield from repeated(source.extending_to(number))
+        yield from mark_repeated(source.extend_to(number))
     except BaseException:
         source.close()
         raise
@@ -192,5 +198,5 @@ def making_live(header: dict[str, Any], number: int) -> Going[LiveSource]:
 
 
 def live_source(header: dict[str, Any], number: int) -> LiveSource:
-    """Do ``making_live`` without a pause."""
-    return finished(making_live(header, number))
+    """Do ``create_live_source`` without a pause."""
+    return complete(create_live_source(header, number))

@@ -247,7 +247,7 @@ class Simulation(EmulatedCluster):
         trace = self.trace()
         state = dict(trace.state_at(trace.stored.last_seq)) if len(trace) else {}
         watch = RecorderWatch(self.recorder, Watcher([breakpoint_of(what)], state))
-        self.run_until(watch.look, timeout_ms)
+        self.run_until(watch.check, timeout_ms)
         number = watch.seen - 1
         return self.trace().event(number)
 

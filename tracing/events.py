@@ -31,7 +31,9 @@ which it occurred, or of a ``state`` event if no event was being handled.
 ROOT_KINDS = frozenset({"start", "step", "fault", "crash", "restart", "client_invoke"})
 """Kinds at which chains of causes end: the start of the run, an action of a scenario or a test on
 the cluster, a fault, an operation of a client."""
-_OF_ITS_OWN_ACCORD = frozenset({"join_group", "heartbeat", "find_coordinator", "offset_fetch"})
+_CLIENT_INITIATED_OPERATIONS = frozenset(
+    {"join_group", "heartbeat", "find_coordinator", "offset_fetch"}
+)
 """Operations that no application requests: a client begins them in reaction to a message."""
 WAITED = "Waited"
 """Type of an ``expire`` event that records a wait; its field ``request`` is the event at which the
@@ -216,4 +218,4 @@ def is_root(event: Event) -> bool:
     """Return whether a chain of causes ends at an event."""
     if event.kind != "client_invoke":
         return event.kind in ROOT_KINDS
-    return event.cause is None or event.type not in _OF_ITS_OWN_ACCORD
+    return event.cause is None or event.type not in _CLIENT_INITIATED_OPERATIONS

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from ...debugger.debugger import Debugger, Stop
 from ...debugger.forks import parse_action
-from ...debugger.going import Going, Result
+from ...debugger.moves import Move, Result
 from ...protocol.errors import FakeKafkaError, UsageError, did_you_mean
 from ...tracing.events import jsonable
 from ...tracing.text import format_event
@@ -130,17 +130,17 @@ class LineMode:
 
     # -- moving --------------------------------------------------------------------------------
 
-    def _gone(self, going: Going[Result]) -> Result:
+    def _continue_move(self, move: Move[Result]) -> Result:
         """Carry out a move to its end, or until Ctrl-C stops it."""
         with _ctrl_c_noted() as is_interrupted:
             while True:
                 try:
-                    next(going)
+                    next(move)
                 except StopIteration as end:
                     result: Result = end.value
                     return result
                 if is_interrupted():
-                    going.close()
+                    move.close()
                     raise _Interrupted
 
     def _show(self) -> None:
@@ -164,13 +164,13 @@ class LineMode:
         self._show()
 
     def _next(self, rest: str) -> None:
-        if not self._gone(self.debugger.going_to_next_on(rest or None)):
+        if not self._continue_move(self.debugger.move_to_next_on(rest or None)):
             self._write(f"there is no later event of {rest or self.debugger.event.actor}")
             return
         self._show()
 
     def _previous(self, rest: str) -> None:
-        if not self._gone(self.debugger.going_to_previous_on(rest or None)):
+        if not self._continue_move(self.debugger.move_to_previous_on(rest or None)):
             self._write(f"there is no earlier event of {rest or self.debugger.event.actor}")
             return
         self._show()
@@ -178,19 +178,19 @@ class LineMode:
     def _continue(self, rest: str) -> None:
         if rest:
             self.debugger.break_on(rest)
-        self._stopped(self._gone(self.debugger.running()))
+        self._stopped(self._continue_move(self.debugger.run_in_slices()))
 
     def _reverse(self, rest: str) -> None:
         if rest:
             self.debugger.break_on(rest)
-        self._stopped(self._gone(self.debugger.running_back()))
+        self._stopped(self._continue_move(self.debugger.run_back_in_slices()))
 
     def _stopped(self, stop: Stop) -> None:
         self._write(f"stopped: {stop.reason}")
         self._show()
 
     def _goto(self, rest: str) -> None:
-        self._gone(self.debugger.going_to(rest))
+        self._continue_move(self.debugger.move_to(rest))
         self._show()
 
     # -- breakpoints ---------------------------------------------------------------------------
@@ -244,7 +244,7 @@ class LineMode:
 
     def _do(self, rest: str) -> None:
         action, arguments = parse_action(rest)
-        self._gone(self.debugger.injecting(action, **arguments))
+        self._continue_move(self.debugger.inject_in_slices(action, **arguments))
         self._write(f"from here on this is another run: {self.debugger.forks[-1]}")
 
     def _save(self, rest: str) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 from rich.text import Text
 
 from ...debugger.debugger import Debugger
-from ...debugger.going import Waypoint
+from ...debugger.moves import Progress
 from ...tracing.events import Event, TraceError, jsonable
 from ...tracing.reading.state_history import State
 from ...tracing.text import format_event, format_time
@@ -147,7 +147,7 @@ def title_text(stored: StoredTrace, event: Event, name: str) -> Text:
     return drawn
 
 
-def progress_text(progress: Waypoint, debugger: Debugger) -> Text:
+def progress_text(progress: Progress, debugger: Debugger) -> Text:
     """Return one line about the progress of a move."""
     drawn = Text(no_wrap=True, overflow="ellipsis")
     drawn.append("running again " if progress.is_repeated else "running ", "bold")

@@ -16,7 +16,7 @@ from textual.widgets import Footer, Input, Label, OptionList, Static
 
 from ...debugger.debugger import Debugger, Stop
 from ...debugger.forks import parse_action
-from ...debugger.going import Going, Result, Waypoint
+from ...debugger.moves import Move, Progress, Result
 from ...protocol.errors import FakeKafkaError
 from ...tracing.debugger.breakpoints import Breakpoint
 from ...tracing.reading.queries import compile_filter
@@ -39,11 +39,13 @@ _AT_ONCE_S = 0.05
 _SLICES_S = 0.02
 """Duration of a slice of a longer move in seconds, after which keys and the screen have a turn."""
 _PAUSE_S = 0.005
-_TOLD_EVERY_S = 0.1
+_TITLE_EVERY_S = 0.1
 """Seconds between two progress lines, each of which costs as much as a slice to draw."""
 _DRAWN_EVERY_S = 0.5
 """Seconds between two full redraws."""
-_WHILE_GOING = frozenset({"stop", "quit", "help", "filter", "unchanged", "lanes", "mark", "copy"})
+_ALLOWED_WHILE_MOVING = frozenset(
+    {"stop", "quit", "help", "filter", "unchanged", "lanes", "mark", "copy"}
+)
 """The actions allowed during a move, none of which moves the debugger."""
 
 
@@ -134,7 +136,7 @@ class DebuggerApp(App[None]):
     TITLE: str | None = "fakekafka"
     CSS: ClassVar[str] = """
     #title { height: 1; background: $primary-darken-2; color: $text; padding: 0 1; }
-    #title.going { background: $warning-darken-2; }
+    #title.moving { background: $warning-darken-2; }
     #left { width: 3fr; }
     #right { width: 2fr; }
     .-narrow #panes { layout: vertical; }
@@ -188,11 +190,11 @@ class DebuggerApp(App[None]):
         self._run_name = name
         self._shows_all = False
         self._is_playing = False
-        self._is_going = False
-        self._is_to_stop = False
+        self._is_moving = False
+        self._stop_requested = False
         self._is_leaving = False
         """True once ``q`` was pressed: the panes disappear before a move in progress has ended."""
-        self._progress: Waypoint | None = None
+        self._progress: Progress | None = None
         self.marks: set[int] = set()
 
     def compose(self) -> ComposeResult:
@@ -261,41 +263,43 @@ class DebuggerApp(App[None]):
         if number is None:
             self.notify(nothing, severity="warning", markup=False)
             return
-        self._go(self.debugger.going_to(number))
+        self._start_move(self.debugger.move_to(number))
 
     # -- long moves ----------------------------------------------------------------------------
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Return whether an action is allowed now; None shows its key greyed out."""
         if action == "stop":
-            return self._is_going
+            return self._is_moving
         known = any(isinstance(one, Binding) and _name(one) == action for one in self.BINDINGS)
-        return None if self._is_going and known and action not in _WHILE_GOING else True
+        return None if self._is_moving and known and action not in _ALLOWED_WHILE_MOVING else True
 
-    def _go(
-        self, going: Going[Result], then: Callable[[Result], object] = lambda result: None
+    def _start_move(
+        self, move: Move[Result], then: Callable[[Result], object] = lambda result: None
     ) -> None:
         """Carry out a move in slices, keep the screen responsive, and pass the result to ``then``.
 
         Only one move can be in progress; another is refused.
         """
-        if self._is_going:
+        if self._is_moving:
             self.notify("one run at a time; Ctrl-C stops it", severity="warning")
             return
-        self._is_playing = self._is_to_stop = False
-        if not self._gone(going, then, _AT_ONCE_S):
-            self._is_going = True
-            self.query_one("#title").add_class("going")
+        self._is_playing = self._stop_requested = False
+        if not self._continue_move(move, then, _AT_ONCE_S):
+            self._is_moving = True
+            self.query_one("#title").add_class("moving")
             self.refresh_bindings()
-            self.run_worker(self._go_on(going, then))
+            self.run_worker(self._move_in_background(move, then))
 
-    def _gone(self, going: Going[Result], then: Callable[[Result], object], span_s: float) -> bool:
+    def _continue_move(
+        self, move: Move[Result], then: Callable[[Result], object], span_s: float
+    ) -> bool:
         """Continue a move for some seconds; return True, after a redraw, if it has ended."""
         until_s = time.monotonic() + span_s
         try:
-            self._progress = next(going)
+            self._progress = next(move)
             while time.monotonic() < until_s:
-                self._progress = next(going)
+                self._progress = next(move)
         except StopIteration as end:
             result: Result = end.value
             self._try(lambda: then(result))
@@ -306,29 +310,31 @@ class DebuggerApp(App[None]):
             return True
         return False
 
-    async def _go_on(self, going: Going[Result], then: Callable[[Result], object]) -> None:
+    async def _move_in_background(
+        self, move: Move[Result], then: Callable[[Result], object]
+    ) -> None:
         self._show_title()
-        told_s = drawn_s = time.monotonic()
+        title_shown_s = drawn_s = time.monotonic()
         try:
-            while not self._is_to_stop:
+            while not self._stop_requested:
                 await asyncio.sleep(_PAUSE_S)
                 if self._is_leaving:
                     return
-                if self._gone(going, then, _SLICES_S):
+                if self._continue_move(move, then, _SLICES_S):
                     return
                 now_s = time.monotonic()
                 if now_s - drawn_s > _DRAWN_EVERY_S:
                     self.show()
-                    told_s = drawn_s = now_s
-                elif now_s - told_s > _TOLD_EVERY_S:
+                    title_shown_s = drawn_s = now_s
+                elif now_s - title_shown_s > _TITLE_EVERY_S:
                     self._show_title()
-                    told_s = now_s
+                    title_shown_s = now_s
             self.notify(f"stopped at #{self.debugger.position:,}")
         finally:
-            going.close()
-            self._is_going = False
+            move.close()
+            self._is_moving = False
             if not self._is_leaving:
-                self.query_one("#title").remove_class("going")
+                self.query_one("#title").remove_class("moving")
                 self.refresh_bindings()
                 self.show()
 
@@ -336,7 +342,7 @@ class DebuggerApp(App[None]):
         if self._is_leaving:
             return
         debugger = self.debugger
-        if self._is_going and self._progress is not None:
+        if self._is_moving and self._progress is not None:
             text = progress_text(self._progress, debugger)
         else:
             text = title_text(debugger.trace.stored, debugger.event, self._run_name)
@@ -348,7 +354,7 @@ class DebuggerApp(App[None]):
         super().exit(*arguments, **options)
 
     def action_stop(self) -> None:
-        self._is_to_stop = True
+        self._stop_requested = True
 
     def _ask(self, question: str, hint: str, use: Callable[[str], object], value: str = "") -> None:
         def answered(text: str | None) -> None:
@@ -367,19 +373,19 @@ class DebuggerApp(App[None]):
 
     def action_lane(self, direction: int) -> None:
         debugger = self.debugger
-        ways = debugger.going_to_next_on if direction > 0 else debugger.going_to_previous_on
+        ways = debugger.move_to_next_on if direction > 0 else debugger.move_to_previous_on
         nothing = f"no {'later' if direction > 0 else 'earlier'} event of this actor"
-        self._go(ways(), lambda is_found: None if is_found else self.notify(nothing))
+        self._start_move(ways(), lambda is_found: None if is_found else self.notify(nothing))
 
     def action_interesting(self, direction: int) -> None:
         debugger = self.debugger
         forward = direction > 0
         ways = (
-            debugger.going_to_next_interesting if forward
-            else debugger.going_to_previous_interesting
+            debugger.move_to_next_interesting if forward
+            else debugger.move_to_previous_interesting
         )  # fmt: skip
         nothing = f"no {'later' if forward else 'earlier'} fault, crash or restart"
-        self._go(ways(), lambda is_found: None if is_found else self.notify(nothing))
+        self._start_move(ways(), lambda is_found: None if is_found else self.notify(nothing))
 
     def action_cause(self) -> None:
         self._goto(cause_of(self.debugger.trace.stored, self.debugger.event), "this has no cause")
@@ -389,7 +395,9 @@ class DebuggerApp(App[None]):
         self._goto(first_effect(stored, self.debugger.position), "nothing follows from this")
 
     def action_goto(self) -> None:
-        self._ask("go to", "#1234 or 9.5s", lambda text: self._go(self.debugger.going_to(text)))
+        self._ask(
+            "go to", "#1234 or 9.5s", lambda text: self._start_move(self.debugger.move_to(text))
+        )
 
     def action_goto_first(self) -> None:
         self._goto(self.debugger.trace.stored.first_seq, "")
@@ -437,10 +445,10 @@ class DebuggerApp(App[None]):
         self.push_screen(Breakpoints(self.debugger.breakpoints))
 
     def action_run_on(self) -> None:
-        self._go(self.debugger.running(), self._tell)
+        self._start_move(self.debugger.run_in_slices(), self._tell)
 
     def action_run_back(self) -> None:
-        self._go(self.debugger.running_back(), self._tell)
+        self._start_move(self.debugger.run_back_in_slices(), self._tell)
 
     def _tell(self, stop: Stop) -> None:
         self.notify(f"stopped: {stop.reason}", markup=False)
@@ -478,7 +486,7 @@ class DebuggerApp(App[None]):
     def action_inject(self) -> None:
         def use(text: str) -> None:
             action, arguments = parse_action(text)
-            self._go(self.debugger.injecting(action, **arguments), lambda _: tell())
+            self._start_move(self.debugger.inject_in_slices(action, **arguments), lambda _: tell())
 
         def tell() -> None:
             self.notify(f"another run from here on: {self.debugger.forks[-1]}", markup=False)

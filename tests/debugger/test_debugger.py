@@ -11,7 +11,7 @@ import pytest
 from fakekafka import TraceError, UsageError
 from fakekafka.debugger.debugger import Debugger
 from fakekafka.debugger.forks import parse_action
-from fakekafka.debugger.going import finished
+from fakekafka.debugger.moves import complete
 from fakekafka.scenarios.file import load_scenario, parse_scenario
 from fakekafka.scenarios.run import ScenarioRun, header_of
 from fakekafka.scenarios.spec import ScenarioSpec
@@ -77,14 +77,14 @@ def test_forward_and_back_show_the_same(live: Debugger) -> None:
 def test_the_next_event_of_an_actor(live: Debugger) -> None:
     """The next event of an actor, by default of the current one, is found in both directions."""
     live.goto(300)
-    assert finished(live.going_to_next_on("broker-2"))
+    assert complete(live.move_to_next_on("broker-2"))
     first = live.position
     assert live.event.actor == "broker-2"
-    assert finished(live.going_to_next_on())
+    assert complete(live.move_to_next_on())
     assert live.event.actor == "broker-2"
-    assert finished(live.going_to_previous_on())
+    assert complete(live.move_to_previous_on())
     assert live.position == first
-    assert not finished(live.going_to_next_on("nobody"))
+    assert not complete(live.move_to_next_on("nobody"))
 
 
 def test_a_long_trace_is_not_read_for_one_crash(
@@ -107,14 +107,14 @@ def test_a_long_trace_is_not_read_for_one_crash(
         last = len(debugger.trace) - 1
         monkeypatch.setattr(StoredTrace, "raw_events", raw_events)
         monkeypatch.setattr(StoredTrace, "view", view)
-        assert finished(debugger.going_to_next_interesting())
+        assert complete(debugger.move_to_next_interesting())
         assert debugger.position == crash
         debugger.goto(last)
-        assert finished(debugger.going_to_previous_interesting())
+        assert complete(debugger.move_to_previous_interesting())
         assert debugger.event.kind in ("crash", "restart")
         debugger.goto(last)
         read.clear()
-        assert not finished(debugger.going_to_next_on("nobody"))
+        assert not complete(debugger.move_to_next_on("nobody"))
         assert read == []
 
 
@@ -251,7 +251,7 @@ def test_a_cut_recording_says_so(recorded: Path, tmp_path: Path) -> None:
 def test_a_fault_makes_another_run_that_is_a_scenario(live: Debugger, tmp_path: Path) -> None:
     """An injected fault is in the saved scenario, which repeats the very same run."""
     live.goto("3s")
-    finished(live.going_to_next_on("broker-2"))
+    complete(live.move_to_next_on("broker-2"))
     position, before = live.position, dict(live.state())
     live.inject("kill", broker=2)
     assert live.position == position
@@ -359,7 +359,7 @@ def test_an_interrupted_run_stops_at_its_current_position(kind: str, recorded: P
     )
     with debugger:
         debugger.break_on("if seq == 1500")
-        way = debugger.running()
+        way = debugger.run_in_slices()
         first = next(way)
         way.close()
         assert debugger.position == first.number
@@ -367,7 +367,7 @@ def test_an_interrupted_run_stops_at_its_current_position(kind: str, recorded: P
         assert 0 < first.number < 1500
         assert debugger.run().number == 1500
         debugger.goto(2600)
-        back = debugger.running_back()
+        back = debugger.run_back_in_slices()
         reached = next(back).number
         back.close()
         assert 1500 < debugger.position == reached < 2600
@@ -381,7 +381,7 @@ def test_a_run_in_slices_has_the_events_of_an_uninterrupted_run() -> None:
         for debugger in (whole, sliced):
             debugger.break_on("when leader('orders', 0) == 2")
         stop = whole.run()
-        numbers = [progress.number for progress in sliced.running()]
+        numbers = [progress.number for progress in sliced.run_in_slices()]
         assert len(numbers) > 2
         assert numbers == sorted(set(numbers))
         assert sliced.position == stop.number
@@ -397,7 +397,7 @@ def test_a_fault_that_is_not_injected_to_the_end_leaves_the_run(live: Debugger) 
     """An interrupted injection keeps the position and the events of the run."""
     live.goto(2000)
     before = live.trace.stored
-    way = live.injecting("kill", broker=2)
+    way = live.inject_in_slices("kill", broker=2)
     passed = list(islice(way, 3))
     assert all(progress.is_repeated for progress in passed)
     way.close()
@@ -421,7 +421,7 @@ def test_a_repeated_search_for_a_condition_can_be_interrupted(live: Debugger) ->
     live.run()
     live.goto("9s")
     here = live.position
-    way = live.running_back()
+    way = live.run_back_in_slices()
     while not next(way).is_repeated:
         pass
     way.close()

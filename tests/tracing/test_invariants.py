@@ -42,7 +42,9 @@ def test_a_run_stops_where_an_invariant_breaks() -> None:
         recorder.event(number, "note", "broker-1", None, None, None, None)
         recorder.state(number, f"{ONE}/{path}", None, value)
     watcher = Watcher([parse_breakpoint("invariant")], {})
-    met = [watcher.see(raw, recorder.strings, recorder.decoded) for raw in recorder.raw_since(0)]
+    met = [
+        watcher.advance(raw, recorder.strings, recorder.decoded) for raw in recorder.raw_since(0)
+    ]
     assert met[:2] == [None, None]
     assert met[2] is not None
     assert "the high watermark 6 is beyond" in met[2][1]

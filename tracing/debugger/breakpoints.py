@@ -244,7 +244,7 @@ class Watcher:
             for name, value in point.columns.items()
         ]
 
-    def see(
+    def advance(
         self, raw: list[Any], strings: list[str], decoded: Callable[[list[Any]], Event]
     ) -> tuple[Breakpoint, str] | None:
         """Apply an event to the state; return the breakpoint that stops the run after it, and why.
@@ -254,9 +254,9 @@ class Watcher:
         if raw[10]:
             apply(self.state, raw, strings)
         before_us, self._before_us = self._before_us, raw[1] // 1000
-        return self.met(raw, strings, decoded, before_us)
+        return self.match(raw, strings, decoded, before_us)
 
-    def met(
+    def match(
         self,
         raw: list[Any],
         strings: list[str],
@@ -269,7 +269,7 @@ class Watcher:
         """
         event: Event | None = None
         for point, wanted, paths in self._codes:
-            if not _has(raw, wanted, strings):
+            if not _matches_columns(raw, wanted, strings):
                 continue
             if point.needs_change and not _changes(raw, point.needs_change, paths, strings):
                 continue
@@ -284,7 +284,7 @@ class Watcher:
         return None
 
 
-def _has(raw: list[Any], wanted: list[tuple[int, Any]], strings: list[str]) -> bool:
+def _matches_columns(raw: list[Any], wanted: list[tuple[int, Any]], strings: list[str]) -> bool:
     for column, value in wanted:
         found = raw[column]
         if column != 2 and found is not None:
@@ -295,13 +295,13 @@ def _has(raw: list[Any], wanted: list[tuple[int, Any]], strings: list[str]) -> b
 
 
 def _changes(
-    raw: list[Any], is_meant: Callable[[str], bool], known: dict[int, bool], strings: list[str]
+    raw: list[Any], is_accepted: Callable[[str], bool], known: dict[int, bool], strings: list[str]
 ) -> bool:
-    """Return whether an event changes a path accepted by ``is_meant``; ``known`` caches results."""
+    """Return whether an event changes a path accepted by a function; ``known`` caches results."""
     for number, _, _ in raw[10]:
         found = known.get(number)
         if found is None:
-            found = known[number] = is_meant(strings[number])
+            found = known[number] = is_accepted(strings[number])
         if found:
             return True
     return False

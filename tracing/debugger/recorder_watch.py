@@ -16,17 +16,17 @@ class RecorderWatch:
         self._watcher = watcher
         self.seen: int = len(recorder)
         """Number of the first event that was not passed on yet."""
-        self.met: tuple[int, Breakpoint, str] | None = None
+        self.hit: tuple[int, Breakpoint, str] | None = None
         """The event after which a breakpoint stops, the breakpoint, and why."""
 
-    def look(self) -> bool:
+    def check(self) -> bool:
         """Pass new events to the watcher; return True if a breakpoint stops at one of them."""
         recorder, watcher = self._recorder, self._watcher
         raw: list[Any]
         for raw in recorder.raw_since(self.seen):
             self.seen = raw[0] + 1
-            found = watcher.see(raw, recorder.strings, recorder.decoded)
+            found = watcher.advance(raw, recorder.strings, recorder.decoded)
             if found is not None:
-                self.met = (raw[0], *found)
+                self.hit = (raw[0], *found)
                 return True
         return False

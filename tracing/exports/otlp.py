@@ -25,7 +25,7 @@ from ..text import summary
 from ..trace import StoredTrace
 
 _SPANS_PER_LINE = 500
-_REMEMBERED = 100_000
+_EVENTS_REMEMBERED_MAX = 100_000
 """Number of recent events whose span is remembered. A message caused by an older event is a child
 of the operation itself."""
 _IDS = {"traceId": 16, "spanId": 8, "parentSpanId": 8}
@@ -42,14 +42,14 @@ def write(trace: StoredTrace, stream: BinaryIO) -> None:
             "because of one: only modelled clients record them (a workload's, "
             "Simulation.producer() and consumer()); `--to perfetto` shows all messages"
         )
-    waiting: list[tuple[str, Span]] = []
+    unwritten: list[tuple[str, Span]] = []
     for actor, span in _spans(trace):
-        waiting.append((actor, span))
-        if len(waiting) == _SPANS_PER_LINE:
-            stream.write(_line(waiting))
-            waiting.clear()
-    if waiting:
-        stream.write(_line(waiting))
+        unwritten.append((actor, span))
+        if len(unwritten) == _SPANS_PER_LINE:
+            stream.write(_line(unwritten))
+            unwritten.clear()
+    if unwritten:
+        stream.write(_line(unwritten))
 
 
 def _line(spans: list[tuple[str, Span]]) -> bytes:
@@ -80,7 +80,7 @@ def _write_ids(span: dict[str, Any]) -> None:
             span[name] = base64.b64decode(span[name]).hex()
 
 
-class _Sent(NamedTuple):
+class _EventSpan(NamedTuple):
     """The span that an event belongs to, the span's operation, and the time of the event."""
 
     span: int
@@ -92,15 +92,15 @@ class _Spans:
     """The spans that recent events belong to."""
 
     def __init__(self) -> None:
-        self._spans: OrderedDict[int, _Sent] = OrderedDict()
+        self._spans: OrderedDict[int, _EventSpan] = OrderedDict()
 
-    def of(self, cause: int | None) -> _Sent | None:
+    def of(self, cause: int | None) -> _EventSpan | None:
         """Return the span of a cause; None if it belongs to no operation or is forgotten."""
         return None if cause is None else self._spans.get(cause)
 
-    def put(self, seq: int, sent: _Sent) -> None:
-        self._spans[seq] = sent
-        if len(self._spans) > _REMEMBERED:
+    def put(self, seq: int, span_of_cause: _EventSpan) -> None:
+        self._spans[seq] = span_of_cause
+        if len(self._spans) > _EVENTS_REMEMBERED_MAX:
             self._spans.popitem(last=False)
 
 
@@ -116,36 +116,36 @@ class _Run(NamedTuple):
         return self.number + (op + 1).to_bytes(_IDS["traceId"] - len(self.number))
 
 
-def _run_of(trace: StoredTrace) -> _Run:
+def _read_run(trace: StoredTrace) -> _Run:
     header = json.dumps(jsonable(trace.header), sort_keys=True)
-    told = f"{trace.fingerprint or ''} {header}".encode()
-    number = hashlib.blake2b(told, digest_size=_IDS["traceId"] // 2).digest()
+    identity = f"{trace.fingerprint or ''} {header}".encode()
+    number = hashlib.blake2b(identity, digest_size=_IDS["traceId"] // 2).digest()
     return _Run(number, int(trace.header.get("virtual_epoch_ms") or 0) * 1_000_000)
 
 
 def _spans(trace: StoredTrace) -> Iterator[tuple[str, Span]]:
-    run = _run_of(trace)
+    run = _read_run(trace)
     spans = _Spans()
-    under_way: dict[int, Event] = {}
+    open_operations: dict[int, Event] = {}
     last_us = 0
     for event in trace.events():
         op, last_us = event.op, event.time_us
         if op is None:
             continue
         if event.kind == "client_invoke":
-            under_way[op] = event
-        sent = spans.of(event.cause) or _Sent(op, op, event.time_us)
+            open_operations[op] = event
+        span_of_cause = spans.of(event.cause) or _EventSpan(op, op, event.time_us)
         is_arrival = event.kind == "deliver"
         if is_arrival:
-            spans.put(event.seq, _Sent(event.seq, op, event.time_us))
-            yield event.actor, _message(event, op, sent, run)
+            spans.put(event.seq, _EventSpan(event.seq, op, event.time_us))
+            yield event.actor, _message(event, op, span_of_cause, run)
         else:
-            spans.put(event.seq, sent._replace(time_us=event.time_us))
+            spans.put(event.seq, span_of_cause._replace(time_us=event.time_us))
         if event.kind in ("client_ok", "client_fail"):
-            begun = under_way.pop(op, None)
+            begun = open_operations.pop(op, None)
             if begun is not None:
                 yield begun.actor, _operation(begun, event, event.time_us, run)
-    for begun in under_way.values():
+    for begun in open_operations.values():
         yield begun.actor, _operation(begun, None, last_us, run)
 
 
@@ -174,11 +174,13 @@ def _operation(begun: Event, ended: Event | None, end_us: int, run: _Run) -> Spa
     return span
 
 
-def _message(event: Event, op: int, sent: _Sent, run: _Run) -> Span:
-    span = _span(op, event.seq, event.type or "message", sent.time_us, event.time_us, run)
-    span.parent_span_id = _span_id(sent.span if sent.op == op else op)
-    if sent.op != op:
-        span.links.add(trace_id=run.trace_id(sent.op), span_id=_span_id(sent.span))
+def _message(event: Event, op: int, span_of_cause: _EventSpan, run: _Run) -> Span:
+    span = _span(op, event.seq, event.type or "message", span_of_cause.time_us, event.time_us, run)
+    span.parent_span_id = _span_id(span_of_cause.span if span_of_cause.op == op else op)
+    if span_of_cause.op != op:
+        span.links.add(
+            trace_id=run.trace_id(span_of_cause.op), span_id=_span_id(span_of_cause.span)
+        )
     span.kind = Span.SPAN_KIND_CONSUMER
     for key, text in (("from", event.peer or ""), ("fields", summary(event))):
         span.attributes.add(key=key).value.string_value = text

@@ -33,19 +33,19 @@ class _Export:
         self._tracks: dict[tuple[str, Any], int] = {}
 
     def write(self, trace: StoredTrace) -> None:
-        under_way: dict[int, str] = {}
+        open_operations: dict[int, str] = {}
         last_us = 0
         for event in trace.events():
             last_us = event.time_us
             if event.kind == "client_invoke":
-                under_way[event.seq] = event.actor
+                open_operations[event.seq] = event.actor
                 self._operation(event.actor, event.seq, last_us, event.type or "operation")
             self._instant(event)
-            if event.kind in _CLIENT_ENDS and event.op in under_way:
-                self._operation(under_way.pop(event.op), event.op, last_us, None)
+            if event.kind in _CLIENT_ENDS and event.op in open_operations:
+                self._operation(open_operations.pop(event.op), event.op, last_us, None)
             if event.delta:
                 self._counters(event)
-        for op, actor in under_way.items():
+        for op, actor in open_operations.items():
             self._operation(actor, op, last_us, None)
 
     def _packet(self, time_us: int, track: int, kind: Any) -> Any:

@@ -14,9 +14,9 @@ from dataclasses import dataclass, field
 
 from ..events import Event, TraceError, is_root
 from ..trace import StoredTrace
-from .refusals import decided_by
+from .refusals import cause_of_refusal
 from .state_history import last_change
-from .waits import is_asked, requests_that_waited, topics_found, waited_in_turn
+from .waits import innermost_wait, is_request, topic_creations, unanswered_requests
 
 _HOPS_MAX = 4000
 """Maximum number of steps of a chain: loops of requests and answers may reach back very far."""
@@ -24,12 +24,12 @@ _RELEASE_MAX = 4000
 """Number of events before a message's arrival that are searched for its release."""
 _ROUND_TRIP_MAX = 64
 """Number of steps behind an answer that are searched for its request."""
-_HOPS_ASKED = 200
+_HOPS_SEARCHED_MAX = 200
 """Number of steps of a chain that are searched for a client's request or a wait."""
 _ANSWER_MAX = 4
 """Number of steps behind a client's reaction that are searched for the answer it reacted to."""
-_ANSWER_OF_ZOOKEEPER = "ServerPacket"
-_OF_CLIENTS = ("ProduceRequest", "FetchRequest")
+_ZOOKEEPER_RESPONSE = "ServerPacket"
+_CLIENT_REQUESTS = ("ProduceRequest", "FetchRequest")
 _PARTITIONS_MAX = 20
 _REPEATED = ("timer_fire", "client_retry", "client_invoke")
 _BOOKKEEPING = ("/queue", "/queue_length", "/event")
@@ -67,7 +67,7 @@ def released_by(trace: StoredTrace, event: Event) -> Event | None:
     return found
 
 
-def enabled_by(trace: StoredTrace, event: Event) -> Event | None:
+def enabling_leadership(trace: StoredTrace, event: Event) -> Event | None:
     """Return the event that made a broker the leader, if an event is its first append as such.
 
     Only the delivery of a request counts: other appends, such as at the end of a wait, did not wait
@@ -79,7 +79,7 @@ def enabled_by(trace: StoredTrace, event: Event) -> Event | None:
         if not path.endswith("/log_end_offset") or old is None:
             continue
         partition = path.removesuffix("/log_end_offset")
-        led = _led_since(trace, partition, event)
+        led = _start_of_leadership(trace, partition, event)
         if led is None:
             continue
         before = last_change(trace, path, event.seq - 1)
@@ -88,7 +88,7 @@ def enabled_by(trace: StoredTrace, event: Event) -> Event | None:
     return None
 
 
-def _led_since(trace: StoredTrace, partition: str, event: Event) -> Event | None:
+def _start_of_leadership(trace: StoredTrace, partition: str, event: Event) -> Event | None:
     """Return the event that made a broker the leader it is at an event; None if it is none."""
     role = last_change(trace, f"{partition}/role", event.seq)
     if role is None or role.new != "leader" or role.event.seq == event.seq:
@@ -96,7 +96,7 @@ def _led_since(trace: StoredTrace, partition: str, event: Event) -> Event | None
     return role.event
 
 
-def joined_since(trace: StoredTrace, event: Event) -> Event | None:
+def start_as_follower(trace: StoredTrace, event: Event) -> Event | None:
     """Return the event that made a replica a follower, for the fetch with which it joins the ISR.
 
     Returns None if the ISR changed after it. Otherwise the causes of the fetch do not matter.
@@ -119,12 +119,12 @@ def joined_since(trace: StoredTrace, event: Event) -> Event | None:
     return None
 
 
-def waited_for(trace: StoredTrace, event: Event, since: int) -> Event | None:
+def awaited_leadership(trace: StoredTrace, event: Event, since: int) -> Event | None:
     """Return the event that made a broker the leader, for a client's request to that broker.
 
     Returns None if that was not after the event ``since``.
     """
-    if event.kind != "deliver" or event.type not in _OF_CLIENTS:
+    if event.kind != "deliver" or event.type not in _CLIENT_REQUESTS:
         return None
     fields = event.fields
     partitions = fields.get("partitions")
@@ -132,7 +132,7 @@ def waited_for(trace: StoredTrace, event: Event, since: int) -> Event | None:
         return None
     for partition in partitions[:_PARTITIONS_MAX]:
         name = partition.get("topic_partition") if isinstance(partition, dict) else None
-        led = None if name is None else _led_since(trace, f"{event.actor}/{name}", event)
+        led = None if name is None else _start_of_leadership(trace, f"{event.actor}/{name}", event)
         if led is not None and led.seq > since:
             return led
     return None
@@ -153,26 +153,28 @@ def why(trace: StoredTrace, seq: int, *, is_folded: bool = True) -> list[Event]:
     """Return the causes of an event that matter, itself first, the root last; all unless folded."""
     if not is_folded:
         return chain_of(trace, seq)
-    chain = _through_waits(trace, chain_of(trace, seq))
-    enabling = enabled_by(trace, chain[0])
+    chain = _continue_through_waits(trace, chain_of(trace, seq))
+    enabling = enabling_leadership(trace, chain[0])
     if enabling is not None:
-        return [chain[0], *_told(trace, chain_of(trace, enabling.seq))]
-    refused = _refused(trace, chain)
-    if refused is not None:
-        return refused
-    for index, event in enumerate(chain[:_HOPS_ASKED]):
+        return [chain[0], *_fold_with_contributions(trace, chain_of(trace, enabling.seq))]
+    refusal_chain = _refusal_chain(trace, chain)
+    if refusal_chain is not None:
+        return refusal_chain
+    for index, event in enumerate(chain[:_HOPS_SEARCHED_MAX]):
         # An operation that began before this leader was elected had to wait for the election.
-        enabling = joined_since(trace, event) or waited_for(trace, event, chain[-1].seq)
+        enabling = start_as_follower(trace, event) or awaited_leadership(
+            trace, event, chain[-1].seq
+        )
         if enabling is not None:
-            led = _told(trace, chain_of(trace, enabling.seq))
-            return [*_told(trace, chain[: index + 1]), *led]
-    return _told(trace, chain)
+            led = _fold_with_contributions(trace, chain_of(trace, enabling.seq))
+            return [*_fold_with_contributions(trace, chain[: index + 1]), *led]
+    return _fold_with_contributions(trace, chain)
 
 
-def _told(trace: StoredTrace, chain: list[Event]) -> list[Event]:
+def _fold_with_contributions(trace: StoredTrace, chain: list[Event]) -> list[Event]:
     """Fold a chain and insert the contributing causes."""
     kept = fold(chain)
-    for other in (*requests_that_waited(trace, kept), *topics_found(trace, chain)):
+    for other in (*unanswered_requests(trace, kept), *topic_creations(trace, chain)):
         places = (place for place, event in enumerate(kept) if event.seq <= other.seq)
         place = next(places, None)
         if place is not None and kept[place].seq != other.seq:
@@ -180,10 +182,10 @@ def _told(trace: StoredTrace, chain: list[Event]) -> list[Event]:
     return kept
 
 
-def _through_waits(trace: StoredTrace, chain: list[Event]) -> list[Event]:
+def _continue_through_waits(trace: StoredTrace, chain: list[Event]) -> list[Event]:
     """Continue a chain through a wait for a healthy peer with the peer's own wait and its cause."""
-    for index, event in enumerate(chain[:_HOPS_ASKED]):
-        inner = waited_in_turn(trace, event)
+    for index, event in enumerate(chain[:_HOPS_SEARCHED_MAX]):
+        inner = innermost_wait(trace, event)
         if inner is not None and inner.cause is not None:
             seen = [inner] if inner.seq < event.seq else []
             return [*chain[: index + 1], *seen, *chain_of(trace, inner.cause)]
@@ -210,13 +212,13 @@ def fold(chain: list[Event]) -> list[Event]:
     kept = [chain[0]]
     index = 1
     if chain[0].kind == "deliver" and (
-        chain[0].type == _ANSWER_OF_ZOOKEEPER or not _changes_something(chain[0])
+        chain[0].type == _ZOOKEEPER_RESPONSE or not _changes_something(chain[0])
     ):
-        back = _asked_at(chain, 0)
+        back = _index_after_request(chain, 0)
         index = 1 if back is None else back
     while index < len(chain) - 1:
         event = chain[index]
-        back = _asked_at(chain, index)
+        back = _index_after_request(chain, index)
         if _changed_something(chain, index) or (
             _matters(chain, index, back) and not _is_repeated(kept, event)
         ):
@@ -236,11 +238,11 @@ def _is_repeated(kept: list[Event], event: Event) -> bool:
     )
 
 
-def _asked_at(chain: list[Event], index: int) -> int | None:
+def _index_after_request(chain: list[Event], index: int) -> int | None:
     """Return the index after the sending of the request that a delivery answers; None if it is not
     an answer."""
     event = chain[index]
-    if event.kind != "deliver" or event.peer == event.actor or is_asked(event):
+    if event.kind != "deliver" or event.peer == event.actor or is_request(event):
         return None
     for later in range(index + 1, min(index + _ROUND_TRIP_MAX, len(chain) - 1)):
         other = chain[later]
@@ -251,33 +253,37 @@ def _asked_at(chain: list[Event], index: int) -> int | None:
     return None
 
 
-def _matters(chain: list[Event], index: int, asked_at: int | None) -> bool:
+def _matters(chain: list[Event], index: int, after_request: int | None) -> bool:
     """Return whether an event without a change of state belongs in the folded chain."""
     event = chain[index]
     if event.kind == "deliver":
-        return asked_at is None and event.peer != event.actor
+        return after_request is None and event.peer != event.actor
     if event.kind == "timer_fire":
         return event.time_us - chain[index + 1].time_us >= _WAIT_US
     return event.kind not in ("send", "hold", "state")
 
 
-def _refused(trace: StoredTrace, chain: list[Event]) -> list[Event] | None:
+def _refusal_chain(trace: StoredTrace, chain: list[Event]) -> list[Event] | None:
     """Return the answer, the request and the causes of the refusal, if a chain begins with an error
     answer or a client's reaction to one; else None."""
-    told = _ANSWER_MAX if chain[0].kind.startswith("client_") else 1
-    for index, answer in enumerate(chain[:told]):
+    searched = _ANSWER_MAX if chain[0].kind.startswith("client_") else 1
+    for index, answer in enumerate(chain[:searched]):
         if answer.type is None or not answer.type.endswith("Response"):
             continue
-        request = next((other for other in chain[index:] if _is_request(answer, other)), None)
-        decided = None if request is None else decided_by(trace, answer, request)
-        if request is None or decided is None:
+        request = next((other for other in chain[index:] if _is_answered_by(answer, other)), None)
+        refusal_cause = None if request is None else cause_of_refusal(trace, answer, request)
+        if request is None or refusal_cause is None:
             return None
         head = [event for event in chain[: index + 1] if event.kind != "send" or event is chain[0]]
-        return [*head, request, *_told(trace, chain_of(trace, decided.seq))]
+        return [
+            *head,
+            request,
+            *_fold_with_contributions(trace, chain_of(trace, refusal_cause.seq)),
+        ]
     return None
 
 
-def _is_request(answer: Event, other: Event) -> bool:
+def _is_answered_by(answer: Event, other: Event) -> bool:
     responder = answer.actor if answer.kind == "send" else answer.peer
     return (
         other.kind == "deliver"

@@ -21,7 +21,7 @@ from .state_history import StateChange, changes
 
 _PLACE = re.compile(r"(?:(?P<which>first|last)\s+)?(?P<what>.*)", re.DOTALL)
 _CHANGE = re.compile(r"change\s+(?P<path>\S+)(?:\s+if\s+(?P<condition>.+))?", re.DOTALL)
-_SAYS_SOMETHING = re.compile(r"^(first|last|change)\b|[=<>(]|\bin\b")
+_DESCRIBES_EVENT = re.compile(r"^(first|last|change)\b|[=<>(]|\bin\b")
 
 
 def seq_of(trace: StoredTrace, position: Position) -> int:
@@ -29,7 +29,7 @@ def seq_of(trace: StoredTrace, position: Position) -> int:
 
     Raises ``UsageError`` for a text that is neither, and ``TraceError`` if no event matches.
     """
-    if not isinstance(position, str) or not _SAYS_SOMETHING.search(position.strip()):
+    if not isinstance(position, str) or not _DESCRIBES_EVENT.search(position.strip()):
         return seq_at(trace, position)
     match = _PLACE.fullmatch(position.strip())
     assert match is not None

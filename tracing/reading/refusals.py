@@ -13,7 +13,7 @@ from ..events import Event
 from ..trace import StoredTrace
 from .state_history import StateChange, last_change, path_matches
 
-DECIDED_BY: dict[str, str] = {
+ERROR_CAUSE_PATHS: dict[str, str] = {
     "NOT_ENOUGH_REPLICAS": "{broker}/{partition}/isr",
     "NOT_ENOUGH_REPLICAS_AFTER_APPEND": "{broker}/{partition}/isr",
     "NOT_LEADER_OR_FOLLOWER": "{broker}/{partition}/role",
@@ -31,7 +31,7 @@ DECIDED_BY: dict[str, str] = {
 }
 """Error to the path whose last change is the reason for that error."""
 _STALE_CONTROLLER = "STALE_CONTROLLER_EPOCH"
-_LOOKED_BACK = 20_000
+_EVENTS_SEARCHED_MAX = 20_000
 """Number of preceding events that are searched for a newer controller's request."""
 
 
@@ -51,30 +51,32 @@ def _errors(value: Any, depth: int) -> Iterator[tuple[str, str]]:
             if isinstance(item, (dict, list)):
                 yield from _errors(item, depth + 1)
     elif isinstance(value, list):
-        if len(value) > 1 and isinstance(value[0], str) and value[1] in DECIDED_BY:
+        if len(value) > 1 and isinstance(value[0], str) and value[1] in ERROR_CAUSE_PATHS:
             yield value[1], value[0]
         for item in value:
             if isinstance(item, (dict, list)):
                 yield from _errors(item, depth + 1)
 
 
-def decided_by(trace: StoredTrace, answer: Event, request: Event) -> Event | None:
+def cause_of_refusal(trace: StoredTrace, answer: Event, request: Event) -> Event | None:
     """Return the event because of which a request was answered with an error; None if unknown."""
     broker = request.actor
     for error, partition in errors_of(answer):
         if error == _STALE_CONTROLLER:
             return _newer_controller(trace, request)
-        path = DECIDED_BY.get(error)
+        path = ERROR_CAUSE_PATHS.get(error)
         if path is None or ("{partition}" in path and not partition):
             continue
         named = request.fields.get("transactional_id") or request.fields.get("group_id") or ""
-        change = _last(trace, path.format(broker=broker, partition=partition, id=named), answer)
+        change = _last_matching_change(
+            trace, path.format(broker=broker, partition=partition, id=named), answer
+        )
         if change is not None and change.event.seq < answer.seq:
             return change.event
     return None
 
 
-def _last(trace: StoredTrace, pattern: str, answer: Event) -> StateChange | None:
+def _last_matching_change(trace: StoredTrace, pattern: str, answer: Event) -> StateChange | None:
     """Return the last change before an answer of any path that matches a pattern."""
     if "*" not in pattern:
         return last_change(trace, pattern, answer.seq)
@@ -89,7 +91,7 @@ def _newer_controller(trace: StoredTrace, request: Event) -> Event | None:
     own = request.epochs[0] if request.epochs else None
     if own is None:
         return None
-    start = max(trace.first_seq, request.seq - _LOOKED_BACK)
+    start = max(trace.first_seq, request.seq - _EVENTS_SEARCHED_MAX)
     wanted = trace.chunk_filter({"actor": request.actor, "kind": "deliver"})
     for event in trace.events(start, request.seq, wanted):
         if event.kind == "deliver" and event.actor == request.actor and event.epochs:

@@ -14,7 +14,7 @@ from ..trace import StoredTrace
 _PATH_PARTS = 3  # parts of a change: path, old value, new value
 
 
-def what_is_wrong(trace: StoredTrace) -> str | None:
+def first_malformation(trace: StoredTrace) -> str | None:
     """Return a description of the first malformed part of a trace; None if the trace is sound."""
     try:
         for number, text in enumerate(trace.strings):

@@ -18,7 +18,7 @@ from ..alignment import stretches
 from ..events import Event, Truncated
 from ..trace import StoredTrace
 
-_DRAWN = frozenset(
+_RANDOM_ID_FIELDS = frozenset(
     {
         "session_id", "connection_id", "password", "producer_id", "topic_id", "cluster_id",
         "directory_id",
@@ -26,7 +26,7 @@ _DRAWN = frozenset(
         "ephemeral_owner", "xid", "correlation_id", "session_epoch",
     }
 )  # fmt: skip
-_TIMES = frozenset(
+_TIME_FIELDS = frozenset(
     {
         "timestamp", "timestamp_ms", "log_append_time", "ctime", "mtime", "time_ms", "now_ms",
         "first_timestamp", "max_timestamp", "base_timestamp", "deadline_ms", "max_wait_ms",
@@ -39,9 +39,9 @@ _NUMBER_IN_TEXT = re.compile(r"0x[0-9a-f]+|seed \d+|\d+(\.\d+)? ?(ms|s)\b")
 
 
 _OFFSET_IN_TEXT = re.compile(r"offset \d+")
-_NAMES = ("topic_partition", "name", "topic", "group_id", "transactional_id")
-_TURNING_KINDS = frozenset({"crash", "restart", "fault", "expire"})
-_TURNING_PATHS = ("/role", "/isr", "/leader", "/state")
+_SUBJECT_FIELDS = ("topic_partition", "name", "topic", "group_id", "transactional_id")
+_KEY_EVENT_KINDS = frozenset({"crash", "restart", "fault", "expire"})
+_KEY_PATH_ENDINGS = ("/role", "/isr", "/leader", "/state")
 """Endings of the paths whose changes matter most to a reader who compares two runs."""
 
 
@@ -96,20 +96,20 @@ class _Lane:
     """One actor's events in a run: of each its number, a hash of all that is compared, and a hash
     of its kind and subject."""
 
-    __slots__ = ("contents", "kinds", "numbers", "turning")
+    __slots__ = ("contents", "key_events", "kinds", "numbers")
 
     def __init__(self) -> None:
         self.numbers = array("q")
         self.contents = array("q")
         self.kinds = array("q")
-        self.turning: list[int] = []  # numbers of faults and of changes of role, leader or ISR
+        self.key_events: list[int] = []  # numbers of faults and of changes of role, leader or ISR
 
     def add(self, event: Event, ids: dict[Any, str]) -> None:
         self.numbers.append(event.seq)
         self.contents.append(hash(_shape(event, ids)))
-        self.kinds.append(hash(_kind(event)))
-        if _is_turning(event):
-            self.turning.append(event.seq)
+        self.kinds.append(hash(_kind_and_subjects(event)))
+        if _is_key_event(event):
+            self.key_events.append(event.seq)
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,16 +135,16 @@ def compare_structure(left: StoredTrace, right: StoredTrace) -> StructuralCompar
     """Compare the events of each actor; after a difference the two runs are aligned again."""
     ours, theirs = _lanes(left), _lanes(right)
     found = []
-    turning: tuple[list[int], list[int]] = [], []
+    key_events: tuple[list[int], list[int]] = [], []
     for actor in dict.fromkeys((*ours, *theirs)):
         a, b = ours.get(actor) or _Lane(), theirs.get(actor) or _Lane()
         if a.contents != b.contents:
-            found.append(_compare(actor, left, right, a, b, turning))
+            found.append(_compare(actor, left, right, a, b, key_events))
     found.sort(key=lambda difference: difference.time_us)
     return StructuralComparison(
         found,
-        [left.event(seq) for seq in sorted(turning[0])],
-        [right.event(seq) for seq in sorted(turning[1])],
+        [left.event(seq) for seq in sorted(key_events[0])],
+        [right.event(seq) for seq in sorted(key_events[1])],
         (sum(len(lane.numbers) for lane in ours.values()),
          sum(len(lane.numbers) for lane in theirs.values())),
     )  # fmt: skip
@@ -156,7 +156,7 @@ def _compare(
     right: StoredTrace,
     a: _Lane,
     b: _Lane,
-    turning: tuple[list[int], list[int]],
+    key_events: tuple[list[int], list[int]],
 ) -> LaneDifference:
     first = next(
         (n for n, (x, y) in enumerate(zip(a.contents, b.contents, strict=False)) if x != y),
@@ -164,20 +164,20 @@ def _compare(
     )
     equal = changed = 0
     places: list[Place] = []
-    alone: tuple[set[int], set[int]] = set(), set()
+    unmatched: tuple[set[int], set[int]] = set(), set()
     for i, j, left_count, right_count, is_shared in stretches(a.kinds, b.kinds):
         ours, theirs = slice(i, i + left_count), slice(j, j + right_count)
         if is_shared:
             same = sum(map(eq, a.contents[ours], b.contents[theirs]))
             equal, changed = equal + same, changed + left_count - same
             continue
-        alone[0].update(a.numbers[ours])
-        alone[1].update(b.numbers[theirs])
+        unmatched[0].update(a.numbers[ours])
+        unmatched[1].update(b.numbers[theirs])
         event = left.event(a.numbers[i]) if left_count else None
         other = right.event(b.numbers[j]) if right_count else None
         places.append(Place(event, other, left_count, right_count))
-    turning[0].extend(seq for seq in a.turning if seq in alone[0])
-    turning[1].extend(seq for seq in b.turning if seq in alone[1])
+    key_events[0].extend(seq for seq in a.key_events if seq in unmatched[0])
+    key_events[1].extend(seq for seq in b.key_events if seq in unmatched[1])
     return LaneDifference(
         actor,
         left.event(a.numbers[first]) if first < len(a.numbers) else None,
@@ -200,54 +200,55 @@ def _lanes(trace: StoredTrace) -> dict[str, _Lane]:
     return lanes
 
 
-def _is_turning(event: Event) -> bool:
-    if event.kind in _TURNING_KINDS:
+def _is_key_event(event: Event) -> bool:
+    if event.kind in _KEY_EVENT_KINDS:
         return True
     return event.kind not in ("spawn", "stop") and any(
-        path.endswith(_TURNING_PATHS) and "/znodes/" not in path for path, _, _ in event.delta
+        path.endswith(_KEY_PATH_ENDINGS) and "/znodes/" not in path for path, _, _ in event.delta
     )
 
 
-def _kind(event: Event) -> str:
+def _kind_and_subjects(event: Event) -> str:
     """Return an event's kind and subject, without any values except errors."""
     why = None if event.why is None else _OFFSET_IN_TEXT.sub("offset", _text(event.why))
-    about = sorted(set(_about(event.fields)))
+    subjects = sorted(set(_subjects(event.fields)))
     paths = [_text(path) for path, _, _ in event.delta] if event.kind == "state" else None
-    return repr((event.kind, event.peer, event.type, why, about, paths))
+    return repr((event.kind, event.peer, event.type, why, subjects, paths))
 
 
-def _about(value: Any) -> Iterator[str]:
+def _subjects(value: Any) -> Iterator[str]:
     if isinstance(value, dict):
         for name, item in value.items():
-            if name in _NAMES and isinstance(item, str):
+            if name in _SUBJECT_FIELDS and isinstance(item, str):
                 yield _text(item)
             elif name == "error" and item not in (None, "", 0, "NONE"):
                 yield str(item)
             else:
-                yield from _about(item)
+                yield from _subjects(item)
     elif isinstance(value, (list, tuple)) and not isinstance(value, Truncated):
         for item in value:
-            yield from _about(item)
+            yield from _subjects(item)
 
 
 def _shape(event: Event, ids: dict[Any, str]) -> str:
     why = None if event.why is None else _text(event.why)
-    fields = _plain("", event.fields, ids)
+    fields = _comparable("", event.fields, ids)
     delta = [
-        (_text(path), _plain(path.rpartition("/")[2], new, ids)) for path, _, new in event.delta
+        (_text(path), _comparable(path.rpartition("/")[2], new, ids))
+        for path, _, new in event.delta
     ]
     return repr((event.kind, event.peer, event.type, why, fields, delta))
 
 
-def _plain(name: str, value: Any, ids: dict[Any, str]) -> Any:
+def _comparable(name: str, value: Any, ids: dict[Any, str]) -> Any:
     """Return a value with times left out and random ids replaced by numbers."""
-    if name in _TIMES:
+    if name in _TIME_FIELDS:
         return None
     if isinstance(value, dict):
-        return {key: _plain(key, item, ids) for key, item in value.items()}
+        return {key: _comparable(key, item, ids) for key, item in value.items()}
     if isinstance(value, (list, tuple)) and not isinstance(value, Truncated):
-        return [_plain(name, item, ids) for item in value]
-    if name in _DRAWN and value not in (None, 0, -1, "", b""):
+        return [_comparable(name, item, ids) for item in value]
+    if name in _RANDOM_ID_FIELDS and value not in (None, 0, -1, "", b""):
         return ids.setdefault((name, value), f"{name} {len(ids)}")
     if isinstance(value, bytes):
         is_json = value[:1] == b"{"

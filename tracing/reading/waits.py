@@ -13,31 +13,31 @@ from ..events import WAITED, Event
 from ..trace import StoredTrace
 from .state_history import last_change
 
-_ASKS_ZOOKEEPER = "ClientPacket"
+_ZOOKEEPER_REQUEST = "ClientPacket"
 _TOPICS = "/znodes/brokers/topics/"
-_SENT_MAX = 64
+_REQUEST_SEARCH_MAX = 64
 """Number of events after a handled event that are searched for a request it caused."""
-_CAME_MAX = 4000
+_ARRIVAL_SEARCH_MAX = 4000
 """Number of events searched for the arrival of a request, or for the end of the peer's wait."""
 _WAITS_MAX = 8
 """Maximum length of a chain of actors waiting for each other that is followed."""
 
 
-def is_asked(event: Event) -> bool:
+def is_request(event: Event) -> bool:
     """Return whether a message is a request, and so no answer."""
-    return event.type == _ASKS_ZOOKEEPER or (event.type or "").endswith("Request")
+    return event.type == _ZOOKEEPER_REQUEST or (event.type or "").endswith("Request")
 
 
-def requests_that_waited(trace: StoredTrace, events: Iterable[Event]) -> Iterator[Event]:
+def unanswered_requests(trace: StoredTrace, events: Iterable[Event]) -> Iterator[Event]:
     """Yield, for each wait in vain among events, the request that waited, or the event that began
     the wait."""
     for event in events:
-        begun = _begun(trace, event)
+        begun = _start_of_wait(trace, event)
         if begun is not None:
-            yield _sent_then(trace, event, begun) or trace.event(begun)
+            yield _request_of_wait(trace, event, begun) or trace.event(begun)
 
 
-def waited_in_turn(trace: StoredTrace, event: Event) -> Event | None:
+def innermost_wait(trace: StoredTrace, event: Event) -> Event | None:
     """Return the last wait in a chain of waits that one request caused.
 
     An actor that waits in vain for a healthy peer does so because the peer waits in vain for a
@@ -45,7 +45,7 @@ def waited_in_turn(trace: StoredTrace, event: Event) -> Event | None:
     """
     inner = event
     for _ in range(_WAITS_MAX):
-        begun = _begun(trace, inner)
+        begun = _start_of_wait(trace, inner)
         if begun is None or inner.cause != begun:
             break
         found = _wait_of_peer(trace, inner, begun)
@@ -55,7 +55,7 @@ def waited_in_turn(trace: StoredTrace, event: Event) -> Event | None:
     return None if inner is event else inner
 
 
-def topics_found(trace: StoredTrace, chain: list[Event]) -> Iterator[Event]:
+def topic_creations(trace: StoredTrace, chain: list[Event]) -> Iterator[Event]:
     """Yield the events that created the topics whose partitions are set up in a chain of causes,
     unless they are in the chain themselves."""
     seqs = {event.seq for event in chain}
@@ -73,7 +73,7 @@ def topics_found(trace: StoredTrace, chain: list[Event]) -> Iterator[Event]:
             yield change.event
 
 
-def _begun(trace: StoredTrace, event: Event) -> int | None:
+def _start_of_wait(trace: StoredTrace, event: Event) -> int | None:
     """Return the seq of the event at which a wait in vain began; None if the event is no such wait,
     or its beginning is not in the trace."""
     if event.kind != "expire" or event.type != WAITED:
@@ -82,13 +82,13 @@ def _begun(trace: StoredTrace, event: Event) -> int | None:
     return begun if isinstance(begun, int) and trace.first_seq <= begun < event.seq else None
 
 
-def _sent_then(trace: StoredTrace, wait: Event, begun: int) -> Event | None:
+def _request_of_wait(trace: StoredTrace, wait: Event, begun: int) -> Event | None:
     """Return the request that an actor sent to the peer it waited for, caused by an event."""
-    for event in trace.events(begun + 1, min(begun + _SENT_MAX, wait.seq)):
+    for event in trace.events(begun + 1, min(begun + _REQUEST_SEARCH_MAX, wait.seq)):
         if (
             (event.kind, event.actor, event.peer) == ("send", wait.actor, wait.peer)
             and event.cause == begun
-            and is_asked(event)
+            and is_request(event)
         ):
             return event
     return None
@@ -99,15 +99,15 @@ def _wait_of_peer(trace: StoredTrace, wait: Event, begun: int) -> Event | None:
 
     The peer's wait may end a little later than the actor's.
     """
-    sent = _sent_then(trace, wait, begun)
+    sent = _request_of_wait(trace, wait, begun)
     if sent is None:
         return None
-    stop = min(sent.seq + _CAME_MAX, wait.seq)
-    came = next((e for e in trace.events(sent.seq + 1, stop) if e.cause == sent.seq), None)
-    if came is None or came.kind != "deliver":
+    stop = min(sent.seq + _ARRIVAL_SEARCH_MAX, wait.seq)
+    arrival = next((e for e in trace.events(sent.seq + 1, stop) if e.cause == sent.seq), None)
+    if arrival is None or arrival.kind != "deliver":
         return None
     may_hold = trace.chunk_filter({"kind": "expire"})
-    for event in trace.events(came.seq + 1, wait.seq + _CAME_MAX, may_hold):
-        if event.actor == wait.peer and _begun(trace, event) == came.seq:
+    for event in trace.events(arrival.seq + 1, wait.seq + _ARRIVAL_SEARCH_MAX, may_hold):
+        if event.actor == wait.peer and _start_of_wait(trace, event) == arrival.seq:
             return event
     return None

@@ -34,14 +34,14 @@ if TYPE_CHECKING:
     from ...actors.interfaces import AbstractRuntime
     from ...protocol.host import LogListener, LogOffsets, StateListener
 
-_OF_OPERATIONS = frozenset({"client_invoke", "client_retry", "client_ok", "client_fail"})
-_ROWS_ALONE = frozenset(KINDS) - UNSEEN_KINDS - {"send", "deliver", "drop", "spawn", "stop"}
+_OPERATION_KINDS = frozenset({"client_invoke", "client_retry", "client_ok", "client_fail"})
+_PLAIN_ROW_KINDS = frozenset(KINDS) - UNSEEN_KINDS - {"send", "deliver", "drop", "spawn", "stop"}
 """Kinds of events that leave only a row, and no other note."""
-_AS_THEY_ARE = frozenset({int, str, type(None), bool, float})
+_PLAIN_CLASSES = frozenset({int, str, type(None), bool, float})
 """Classes whose values are recorded unchanged."""
 
 
-class _Tagger(PayloadPacker):
+class _ValuePacker(PayloadPacker):
     """Prepares values that are not messages, and remembers at which event each type first came."""
 
     def __init__(self, record_bytes_limit: int, pending: PendingEvents) -> None:
@@ -64,8 +64,8 @@ class EventIntake(EventSink):
         pending = PendingEvents(cut)
         super().__init__(pending)
         self.pending: PendingEvents = pending
-        self._tagger: _Tagger = _Tagger(record_bytes_limit, pending)
-        self.maker: ChunkMaker = ChunkMaker(record_bytes_limit, self._tagger.schema)
+        self._value_packer: _ValuePacker = _ValuePacker(record_bytes_limit, pending)
+        self.maker: ChunkMaker = ChunkMaker(record_bytes_limit, self._value_packer.schema)
         self.first: int = 0
         """Number of the first event of the chunk that is not full yet."""
         self._sent: dict[int | None, int] = {}
@@ -94,18 +94,18 @@ class EventIntake(EventSink):
         else:
             name = cls.__name__
             if message is not None and not (is_message_type(cls) or issubclass(cls, BaseException)):
-                self._tagger.declare(cls)
-                message = PlainValue((self._tagger.tagged(message),))
+                self._value_packer.declare(cls)
+                message = PlainValue((self._value_packer.tagged(message),))
         pending = self.pending
         rows = pending.rows
         seq = pending.first + len(rows)
-        if kind in _OF_OPERATIONS:
+        if kind in _OPERATION_KINDS:
             of = pending.mark_operation(kind, seq, of)
         elif kind == "deliver" or kind == "drop":
             cause = self._sent.pop(message_id, cause)
         elif kind == "send":
             self._sent[message_id] = seq
-        elif kind not in _ROWS_ALONE:
+        elif kind not in _PLAIN_ROW_KINDS:
             self._note(kind, seq, actor, peer)
         rows.append(Row(time_us, kind, actor, peer, name, message_id, message, cause, why, of))
         if seq == pending.last_of_chunk:
@@ -127,12 +127,12 @@ class EventIntake(EventSink):
     def state_listener(self, runtime: AbstractRuntime, actor: str) -> StateListener:
         """Return the listener of changes of an actor's state."""
         state = self.maker.state.actor_state(actor)
-        pending, tagged = self.pending, self._tagger.tagged
+        pending, tagged = self.pending, self._value_packer.tagged
 
         def changed(path: str, old: Any, new: Any) -> None:
-            if type(new) is not int and type(new) not in _AS_THEY_ARE:
+            if type(new) is not int and type(new) not in _PLAIN_CLASSES:
                 new = tagged(new)
-            if old is not None and type(old) not in _AS_THEY_ARE:
+            if old is not None and type(old) not in _PLAIN_CLASSES:
                 old = tagged(old)
             seq = runtime.cause
             if seq is not None and seq >= self.first:
@@ -165,7 +165,7 @@ class EventIntake(EventSink):
         if seq is not None and not 0 <= seq < len(self.pending):
             raise UsageError(f"a state change of {path} for event #{seq}, which is not recorded")
         actor, _, rest = path.partition("/")
-        old, new = self._tagger.tagged(old), self._tagger.tagged(new)
+        old, new = self._value_packer.tagged(old), self._value_packer.tagged(new)
         self._state(seq, self.maker.state.actor_state(actor), rest, old, new, time_us)
 
     def _state(

@@ -32,11 +32,11 @@ class LockedRecorder(Recorder):
 
     def state_listener(self, runtime: AbstractRuntime, actor: str) -> StateListener:
         with self._lock:
-            tell = super().state_listener(runtime, actor)
+            listener = super().state_listener(runtime, actor)
 
         def changed(path: str, old: Any, new: Any) -> None:
             with self._lock:
-                tell(path, old, new)
+                listener(path, old, new)
 
         return changed
 
@@ -44,11 +44,11 @@ class LockedRecorder(Recorder):
         self, runtime: AbstractRuntime, actor: str, paths: tuple[str, str, str]
     ) -> LogListener:
         with self._lock:
-            tell = super().log_listener(runtime, actor, paths)
+            listener = super().log_listener(runtime, actor, paths)
 
         def moved(log: LogOffsets) -> None:
             with self._lock:
-                tell(log)
+                listener(log)
 
         return moved
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-_SPAN_MAX = 100_000
+_OPERATION_EVENTS_MAX = 100_000
 """Number of events after which an operation counts as ended, as a client that died ends none."""
-_REMEMBERED = 50_000
+_CLEANUP_INTERVAL_EVENTS = 50_000
 """Interval in events at which ended operations are forgotten."""
 
 
@@ -67,8 +67,10 @@ class Operations:
 
     def forget(self, seq: int) -> None:
         """Drop ended operations if it is time; ``seq`` is the first event of the next chunk."""
-        if seq % _REMEMBERED == 0:
-            for operation in [one for one in self._open if (one or 0) < seq - _SPAN_MAX]:
+        if seq % _CLEANUP_INTERVAL_EVENTS == 0:
+            for operation in [
+                one for one in self._open if (one or 0) < seq - _OPERATION_EVENTS_MAX
+            ]:
                 del self._open[operation]
             opened, known = self._open, self._by_event
             self._by_event = {event: one for event, one in known.items() if one in opened}

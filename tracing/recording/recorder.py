@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 RECORD_BYTES_LIMIT = 64
 
 
-def _cut_of(recorder: Recorder) -> Callable[[], None]:
+def _chunk_callback(recorder: Recorder) -> Callable[[], None]:
     """Return the callback of a recorder's buffer, which does not keep the recorder alive."""
     reference = weakref.ref(recorder)
 
@@ -66,7 +66,7 @@ class Recorder:
         keep: int | None = None,
         record_bytes_limit: int = RECORD_BYTES_LIMIT,
     ) -> None:
-        intake = EventIntake(_cut_of(self), record_bytes_limit)
+        intake = EventIntake(_chunk_callback(self), record_bytes_limit)
         self._intake = intake
         self.intake: EventSink | None = intake
         """The sink that a runtime may call directly; None if it must go through ``event``."""

@@ -55,7 +55,7 @@ class Disturbance:
     """Time of the first watch event that told a controller that a broker is gone."""
     elected_us: int | None = None
     """Time of the first decision of a controller for another leader in the broker's place."""
-    apart: frozenset[str] = frozenset()
+    machines: frozenset[str] = frozenset()
     """Machines on the smaller sides of a cut, or the ends of a link or a hold."""
 
     @property
@@ -87,30 +87,30 @@ class Disturbance:
         brokers = {broker_name(one) for one in isr}
         if self.kind in ("hold", "loss", *_SLOW):
             brokers |= {broker_name(one) for one in (leader, controller) if one is not None}
-            if any(broker_id_of(end) is not None and end not in brokers for end in self.apart):
+            if any(broker_id_of(end) is not None and end not in brokers for end in self.machines):
                 return None  # the link belongs to a broker outside the partition
             return 4 if self.is_slow else 3
         if self.kind == "cut":
-            if leader is not None and broker_name(leader) in self.apart:
+            if leader is not None and broker_name(leader) in self.machines:
                 return 0
-            if self.apart & brokers:
+            if self.machines & brokers:
                 return 1
-            if controller is not None and broker_name(controller) in self.apart:
+            if controller is not None and broker_name(controller) in self.machines:
                 return 2
-            return 3 if not any(broker_id_of(name) for name in self.apart) else None
+            return 3 if not any(broker_id_of(name) for name in self.machines) else None
         return 3
 
 
 class Disturbances:
     """All disturbances of a run, in the order in which they began."""
 
-    __slots__ = ("found",)
+    __slots__ = ("all",)
 
     def __init__(self) -> None:
-        self.found: list[Disturbance] = []
+        self.all: list[Disturbance] = []
 
     def _in_force(self, kinds: Iterable[str]) -> Iterator[Disturbance]:
-        return (one for one in self.found if one.ended_us is None and one.kind in kinds)
+        return (one for one in self.all if one.ended_us is None and one.kind in kinds)
 
     def crash(self, time_us: int, broker: int, text: str) -> Disturbance:
         """Note that a broker's process ends, which also ends a pause of the broker."""
@@ -118,7 +118,7 @@ class Disturbances:
         for present, past in _PAST.items():
             text = text.replace(present, past, 1)
         crash = Disturbance("crash", text, time_us, broker)
-        self.found.append(crash)
+        self.all.append(crash)
         return crash
 
     def _is_off(self, broker: int) -> bool:
@@ -135,7 +135,7 @@ class Disturbances:
     def depose(self, time_us: int, broker: int, *, has_successor: bool) -> None:
         """Note that a broker has lost the leadership of a partition, because of a lost session if
         there is one."""
-        for one in self.found:
+        for one in self.all:
             if one.kind == "session" and one.broker == broker and (
                 not one.is_succeeded or one.ended_us == time_us
             ):  # fmt: skip
@@ -156,26 +156,28 @@ class Disturbances:
             kind = "pause" if text == "paused" else "session" if text == "session expired" else (
                 "disk" if text.startswith("log directory") else "injection")  # fmt: skip
             at_once = time_us if kind in ("session", "injection") else None
-            said = {
+            description = {
                 "pause": f"{broker_name(broker)} was paused",
                 "session": f"the session of {broker_name(broker)} expired",
             }.get(kind, f"{broker_name(broker)}: {text}")
-            self.found.append(Disturbance(kind, said, time_us, broker, at_once))
+            self.all.append(Disturbance(kind, description, time_us, broker, at_once))
 
     def _network_fault(self, time_us: int, text: str) -> None:
         if text == "heal":
             for one in self._in_force(("cut", "loss")):
                 one.ended_us = time_us
         elif text.startswith("partition "):
-            apart = _smaller_sides(text)
-            said = f"{', '.join(sorted(apart))} {'was' if len(apart) == 1 else 'were'} cut off"
-            self.found.append(Disturbance("cut", said, time_us, apart=apart))
+            machines = _smaller_sides(text)
+            description = (
+                f"{', '.join(sorted(machines))} {'was' if len(machines) == 1 else 'were'} cut off"
+            )
+            self.all.append(Disturbance("cut", description, time_us, machines=machines))
         elif text.endswith(" are held back"):
-            self.found.append(Disturbance("hold", text, time_us))
+            self.all.append(Disturbance("hold", text, time_us))
         elif text.endswith(": held back"):
             _, source, target = _messages_of(text)
             ends = frozenset(end for end in (source, target) if end is not None)
-            self.found.append(Disturbance("hold", text, time_us, apart=ends))
+            self.all.append(Disturbance("hold", text, time_us, machines=ends))
         elif text.endswith((": released", ": lost")):
             for one in self._in_force(("hold",)):
                 if one.text.endswith(": held back") and _covers(text, one.text):
@@ -196,7 +198,7 @@ class Disturbances:
             if not what.endswith(("probability 0", "without a limit")):
                 source, _, target = where.partition(" to ")
                 ends = frozenset((source, target)) if target else frozenset[str]()
-                self.found.append(Disturbance(kind, text, time_us, apart=ends))
+                self.all.append(Disturbance(kind, text, time_us, machines=ends))
 
     def cause(
         self,
@@ -211,7 +213,7 @@ class Disturbances:
         best: tuple[int, int] | None = None
         cause = None
         members = tuple(isr)
-        for one in self.found:
+        for one in self.all:
             if one.overlaps(begun_us, ended_us) and one.explains(ended_us - begun_us):
                 rank = one.rank(leader, members, controller)
                 if rank is not None and (best is None or (rank, -one.begun_us) <= best):

@@ -232,7 +232,7 @@ class OutageAccount:
     @property
     def crashes(self) -> list[Disturbance]:
         """Every crash of a broker, in order."""
-        return [one for one in self.disturbances.found if one.kind == "crash"]
+        return [one for one in self.disturbances.all if one.kind == "crash"]
 
     # -- waiting clients -----------------------------------------------------------------------
 
@@ -405,7 +405,7 @@ class OutageAccount:
         """True while a broker is off or silent and no controller has noticed."""
         return any(
             one.noticed_us is None and one.ended_us is None
-            for one in self.disturbances.found
+            for one in self.disturbances.all
             if one.kind in ("crash", "pause", "cut")
         )
 
@@ -415,7 +415,7 @@ class OutageAccount:
         if what not in _DEATHS or not is_controller_name(actor):
             return []
         noticed = []
-        for one in self.disturbances.found:
+        for one in self.disturbances.all:
             if one.noticed_us is not None or one.kind not in ("crash", "pause", "cut", "session"):
                 continue
             if one.ended_us is not None and one.kind in ("pause", "cut"):
@@ -446,7 +446,7 @@ class OutageAccount:
     def note_election(self, time_us: int, old: int, new: int) -> None:
         """Note that a controller decided for another leader; the first such decision after a
         disturbance is recorded as its election."""
-        for one in self.disturbances.found:
+        for one in self.disturbances.all:
             if (
                 one.broker == old
                 and one.kind != "injection"

@@ -9,7 +9,7 @@ const ANSWER_MAX = 4
 const ANSWER_OF_ZOOKEEPER = 'ServerPacket'
 
 const HOPS_MAX = 4000
-const HOPS_ASKED = 200
+const HOPS_SEARCHED_MAX = 200
 const OF_CLIENTS = ['ProduceRequest', 'FetchRequest']
 const PARTITIONS_MAX = 20
 const RELEASE_MAX = 4000
@@ -176,7 +176,7 @@ async function told(store, chain) {
 
 /** Continues a chain through a wait for a healthy peer with the peer's own wait and its cause. */
 async function throughWaits(store, chain) {
-  for (const [index, event] of chain.slice(0, HOPS_ASKED).entries()) {
+  for (const [index, event] of chain.slice(0, HOPS_SEARCHED_MAX).entries()) {
     const inner = await waitedInTurn(store, event)
     if (!inner) continue
     const seen = inner.seq < event.seq ? [inner] : []
@@ -195,7 +195,7 @@ export async function why(store, event, isFolded = true) {
   if (enabling) return [event, ...(await told(store, await chainOf(store, enabling)))]
   const refused = await whyRefused(store, chain)
   if (refused) return refused
-  for (const [index, other] of chain.slice(0, HOPS_ASKED).entries()) {
+  for (const [index, other] of chain.slice(0, HOPS_SEARCHED_MAX).entries()) {
     const waited =
       (await joinedSince(store, other)) ?? (await waitedFor(store, other, chain.at(-1).seq))
     if (!waited) continue

@@ -69,8 +69,8 @@ def _bands(trace: StoredTrace) -> dict[str, list[Any]]:
         if not bands or bands[-1][2] != leader or leader not in (None, DELETED):
             bands.append([event.seq, event.time_us, leader])
 
-    told = [changes(trace, pattern) for pattern in _BAND_PATTERNS]
-    for event, path, _, new in merge(*told, key=lambda change: change.event.seq):
+    change_streams = [changes(trace, pattern) for pattern in _BAND_PATTERNS]
+    for event, path, _, new in merge(*change_streams, key=lambda change: change.event.seq):
         match = _DELETION_PATH.fullmatch(path)
         if match is not None:
             server, topic = match[1], match[2]

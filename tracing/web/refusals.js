@@ -1,7 +1,7 @@
 // Finds the cause of an error answer: the state because of which the broker refused the request.
 // As in tracing/reading/refusals.py, which says more.
 
-const DECIDED_BY = {
+const ERROR_CAUSE_PATHS = {
   NOT_ENOUGH_REPLICAS: '{broker}/{partition}/isr',
   NOT_ENOUGH_REPLICAS_AFTER_APPEND: '{broker}/{partition}/isr',
   NOT_LEADER_OR_FOLLOWER: '{broker}/{partition}/role',
@@ -23,7 +23,7 @@ const LOOKED_BACK = 20_000
 function* errorsOf(value, depth = 0) {
   if (depth > 3 || value === null || typeof value !== 'object') return
   if (Array.isArray(value)) {
-    if (value.length > 1 && typeof value[0] === 'string' && Object.hasOwn(DECIDED_BY, value[1]))
+    if (value.length > 1 && typeof value[0] === 'string' && Object.hasOwn(ERROR_CAUSE_PATHS, value[1]))
       yield [value[1], value[0]]
   } else if (typeof value.error === 'string' && value.error !== 'NONE')
     yield [value.error, String(value.topic_partition ?? '')]
@@ -34,7 +34,7 @@ function* errorsOf(value, depth = 0) {
 export async function decidedBy(store, answer, request) {
   for (const [error, partition] of errorsOf(answer.fields)) {
     if (error === STALE_CONTROLLER) return newerController(store, request)
-    const path = Object.hasOwn(DECIDED_BY, error) ? DECIDED_BY[error] : null
+    const path = Object.hasOwn(ERROR_CAUSE_PATHS, error) ? ERROR_CAUSE_PATHS[error] : null
     if (path === null || (path.includes('{partition}') && !partition)) continue
     const id = request.fields.transactional_id || request.fields.group_id || ''
     const named = { broker: request.actor, partition, id }

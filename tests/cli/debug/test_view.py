@@ -12,7 +12,7 @@ from fakekafka.cli.debug import view
 from fakekafka.cli.debug.event_lines import EventLines
 from fakekafka.cli.debug.view import DebuggerApp
 from fakekafka.debugger.debugger import Debugger
-from fakekafka.debugger.going import Going, Result
+from fakekafka.debugger.moves import Move, Result
 from fakekafka.scenarios.file import parse_scenario
 from fakekafka.scenarios.run import ScenarioRun, header_of
 from fakekafka.tests.support.paths import ROOT
@@ -318,14 +318,14 @@ class Held:
         self.is_held = True
         self.is_closed = False
 
-    def of(self, way: Callable[[], Going[Result]]) -> Callable[[], Going[Result]]:
-        def held() -> Going[Result]:
-            going = way()
+    def of(self, way: Callable[[], Move[Result]]) -> Callable[[], Move[Result]]:
+        def held() -> Move[Result]:
+            move = way()
             slices = 0
             try:
                 while True:
                     try:
-                        progress = next(going)
+                        progress = next(move)
                     except StopIteration as end:
                         result: Result = end.value
                         return result
@@ -334,7 +334,7 @@ class Held:
                     while slices >= SLICES and self.is_held:
                         yield progress
             finally:
-                going.close()
+                move.close()
                 self.is_closed = True
 
         return held
@@ -406,7 +406,7 @@ def test_ctrl_c_stops_a_long_run_at_its_current_position(trace: Path, kind: str)
 
     with opened(kind, trace) as debugger:
         debugger.break_on(NOWHERE)
-        vars(debugger)["running"] = held.of(debugger.running)
+        vars(debugger)["run_in_slices"] = held.of(debugger.run_in_slices)
         drive(debugger, steps)
 
 
@@ -439,7 +439,7 @@ def test_a_run_back_is_stopped_or_left_as_well(trace: Path) -> None:
 
     with opened("trace", trace) as debugger:
         debugger.break_on(NOWHERE)
-        vars(debugger)["running_back"] = held.of(debugger.running_back)
+        vars(debugger)["run_back_in_slices"] = held.of(debugger.run_back_in_slices)
         drive(debugger, steps)
         assert held.is_closed
 

@@ -14,7 +14,7 @@ Result = TypeVar("Result")
 
 
 @dataclass(frozen=True, slots=True)
-class Waypoint:
+class Progress:
     """The progress of a move after a slice."""
 
     number: int
@@ -25,34 +25,34 @@ class Waypoint:
     """True while the run is repeated from its seed, to a known position or for conditions."""
 
 
-Going = Generator[Waypoint, None, Result]
+Move = Generator[Progress, None, Result]
 """A move: a generator that yields its progress after every slice, and returns the result."""
 
 
-def finished(going: Going[Result]) -> Result:
+def complete(move: Move[Result]) -> Result:
     """Complete a move without a pause; return its result."""
     while True:
         try:
-            next(going)
+            next(move)
         except StopIteration as end:
             result: Result = end.value
             return result
 
 
-def with_each(going: Going[Result], change: Callable[[Waypoint], Waypoint]) -> Going[Result]:
+def map_progress(move: Move[Result], change: Callable[[Progress], Progress]) -> Move[Result]:
     """Return the same move, with its progress changed by a function after every slice."""
     try:
         while True:
             try:
-                progress = next(going)
+                progress = next(move)
             except StopIteration as end:
                 result: Result = end.value
                 return result
             yield change(progress)
     finally:
-        going.close()
+        move.close()
 
 
-def repeated(going: Going[Result]) -> Going[Result]:
+def mark_repeated(move: Move[Result]) -> Move[Result]:
     """Return the same move, with its progress marked as that of a repeated run."""
-    return with_each(going, lambda progress: replace(progress, is_repeated=True))
+    return map_progress(move, lambda progress: replace(progress, is_repeated=True))
