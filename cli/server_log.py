@@ -17,7 +17,7 @@ from datetime import datetime
 from typing import IO, TYPE_CHECKING, Any
 
 from ..control.watching.events import EventFeed, EventQueue
-from ..control.watching.looks import Event
+from ..control.watching.snapshots import Event
 from ..control.watching.words import DEBUG, ERROR, INFO, WARNING, level
 from ..protocol.errors import UsageError
 

@@ -10,7 +10,7 @@ from starlette.responses import Response
 
 from ..protocol.errors import FakeKafkaError, KafkaError
 from ..testing.running import WaitTimeout
-from .bodies import NoObject
+from .bodies import NotAnObject
 from .operation import NotReady, Operation
 
 
@@ -24,11 +24,11 @@ def json_response(
 
 def answer_to_error(error: Exception, operation: Operation) -> Response:
     """Return the response to an error; its status tells misuse from a refusal by the cluster."""
-    status, value = _told(error, operation)
+    status, value = _status_and_body(error, operation)
     return json_response(value, status)
 
 
-def _told(error: Exception, operation: Operation) -> tuple[int, dict[str, Any]]:
+def _status_and_body(error: Exception, operation: Operation) -> tuple[int, dict[str, Any]]:
     where = f"{operation.method} {operation.path}"
     match error:
         case NotReady():
@@ -37,7 +37,7 @@ def _told(error: Exception, operation: Operation) -> tuple[int, dict[str, Any]]:
             return 409, {"error": str(error), "code": int(error.code), "name": error.code.name}
         case WaitTimeout():
             return 409, {"error": f"{where}: {error}", "name": "WAIT_TIMEOUT"}
-        case NoObject():
+        case NotAnObject():
             return 400, {"error": str(error)}
         case FakeKafkaError() | ValueError() | TypeError() | KeyError() | IndexError():
             return 400, {"error": f"{where}: {error}"}

@@ -15,7 +15,7 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from .answers import answer_to_error, json_response
-from .bodies import Bodies, Refused
+from .bodies import Bodies, RequestRefused
 from .openapi import entries, openapi
 from .operation import Operation, ServedCluster
 from .operations import OPERATIONS
@@ -25,7 +25,7 @@ from .streams import Streams
 
 T = TypeVar("T")
 
-_LOOKS_MAX = 2
+_READS_MAX = 2
 """Maximum number of concurrent threads for GET requests: each takes time from the cluster."""
 
 
@@ -37,19 +37,23 @@ class Application:
         self.closing: asyncio.Event = asyncio.Event()
         self.bodies: Bodies = Bodies()
         self.streams: Streams = Streams(served, self.closing, self.in_thread)
-        self._looking = asyncio.Semaphore(_LOOKS_MAX)
+        self._reads = asyncio.Semaphore(_READS_MAX)
         by_path: dict[str, dict[str, Operation]] = {}
         for operation in OPERATIONS:
             by_path.setdefault(operation.path, {})[operation.method] = operation
         # A group id may contain any character, even a slash.
         routes = [
-            Route(path.replace("{group}", "{group:path}"), _Resource(self, ways))
-            for path, ways in by_path.items()
+            Route(path.replace("{group}", "{group:path}"), _Resource(self, operations))
+            for path, operations in by_path.items()
         ]
-        routes.append(Route("/openapi.json", _Fixed("/openapi.json", json_response(openapi()))))
-        routes.append(Route("/api", _Fixed("/api", document(reference_page(entries())))))
-        routes += [Route(path, _Fixed(path, file)) for path, file in page_responses().items()]
-        self.asgi: _WithoutFinalSlash = _WithoutFinalSlash(
+        routes.append(
+            Route("/openapi.json", _ConstantResponse("/openapi.json", json_response(openapi())))
+        )
+        routes.append(Route("/api", _ConstantResponse("/api", document(reference_page(entries())))))
+        routes += [
+            Route(path, _ConstantResponse(path, file)) for path, file in page_responses().items()
+        ]
+        self.asgi: _TrailingSlashStripper = _TrailingSlashStripper(
             Starlette(routes=routes, exception_handlers={HTTPException: _not_found})
         )
 
@@ -84,7 +88,7 @@ class Application:
         finally:
             closing.cancel()
         if not done.done():
-            raise Refused(503, "the control API is being closed")
+            raise RequestRefused(503, "the control API is being closed")
         return done.result()
 
     async def perform(
@@ -100,7 +104,11 @@ class Application:
                 return answer_to_error(error, operation)
             if operation.method != "GET":
                 self.served.feed.publish(
-                    {"type": "action", "method": operation.method, "path": _filled(operation, path)}
+                    {
+                        "type": "action",
+                        "method": operation.method,
+                        "path": _path_of(operation, path),
+                    }
                 )
             if operation.gives_bytes:
                 return Response(value, media_type="application/octet-stream")
@@ -108,11 +116,11 @@ class Application:
 
         if operation.method != "GET":
             return await self.in_thread(run)
-        async with self._looking:
+        async with self._reads:
             return await self.in_thread(run)
 
 
-def _filled(operation: Operation, path: Mapping[str, str]) -> str:
+def _path_of(operation: Operation, path: Mapping[str, str]) -> str:
     filled = operation.path
     for name, text in path.items():
         filled = filled.replace(f"{{{name}}}", text)
@@ -128,15 +136,15 @@ async def _not_found(request: Request, error: Exception) -> Response:
 class _Resource:
     """The operations of one path, by method."""
 
-    def __init__(self, application: Application, ways: Mapping[str, Operation]) -> None:
+    def __init__(self, application: Application, operations: Mapping[str, Operation]) -> None:
         self._application = application
-        self._ways = ways
+        self._operations = operations
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         request = Request(scope, receive)
         try:
             response = await self._answer(request)
-        except Refused as error:
+        except RequestRefused as error:
             headers = {**error.headers, "Connection": "close"}
             response = json_response({"error": str(error)}, error.status, headers)
         except ClientDisconnect:
@@ -146,9 +154,9 @@ class _Resource:
     async def _answer(self, request: Request) -> Response:
         application = self._application
         method = "GET" if request.method == "HEAD" else request.method
-        operation = self._ways.get(method)
+        operation = self._operations.get(method)
         if operation is None:
-            raise _wrong_method(request, list(self._ways))
+            raise _wrong_method(request, list(self._operations))
         if operation.is_stream:
             return await application.streams.open(operation, request)
         given: bytes | Mapping[str, str]
@@ -161,13 +169,14 @@ class _Resource:
         return await application.perform(operation, request.path_params, given)
 
 
-def _wrong_method(request: Request, allowed: list[str]) -> Refused:
-    told = " and ".join(allowed)
-    text = f"{request.url.path} takes {told}, not {request.method}; see /openapi.json"
-    return Refused(405, text, {"Allow": ", ".join(allowed)})
+def _wrong_method(request: Request, allowed: list[str]) -> RequestRefused:
+    text = (
+        f"{request.url.path} takes {' and '.join(allowed)}, not {request.method}; see /openapi.json"
+    )
+    return RequestRefused(405, text, {"Allow": ", ".join(allowed)})
 
 
-class _Fixed:
+class _ConstantResponse:
     """A constant response, to GET and HEAD only."""
 
     def __init__(self, path: str, response: Response) -> None:
@@ -182,7 +191,7 @@ class _Fixed:
         await response(scope, receive, send)
 
 
-class _WithoutFinalSlash:
+class _TrailingSlashStripper:
     """Strips final slashes, so that ``/topics/`` is ``/topics``."""
 
     def __init__(self, asgi: ASGIApp) -> None:

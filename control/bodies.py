@@ -23,11 +23,11 @@ BODY_S_MAX = 30.0
 _DRAIN_S = 1.0
 
 
-class NoObject(UsageError):
+class NotAnObject(UsageError):
     """Raised for a body that is not a JSON object."""
 
 
-class Refused(Exception):
+class RequestRefused(Exception):
     """Raised for a request that is refused before its operation runs."""
 
     def __init__(self, status: int, text: str, headers: Mapping[str, str] | None = None) -> None:
@@ -45,23 +45,23 @@ class Bodies:
         self._held_bytes = 0
 
     async def read(self, request: Request) -> bytes:
-        """Read a whole body; raise ``Refused`` if it is too long or too slow, or if all bodies
-        together are too long."""
+        """Read a whole body; raise ``RequestRefused`` if it is too long or too slow, or if all
+        bodies together are too long."""
         raw = bytearray()
         promised = request.headers.get("content-length", "0")
         try:
             if promised.isdigit() and int(promised) > BODY_BYTES_MAX:
-                raise Refused(413, f"a body may have at most {BODY_BYTES_MAX} bytes")
+                raise RequestRefused(413, f"a body may have at most {BODY_BYTES_MAX} bytes")
             async with asyncio.timeout(BODY_S_MAX):
                 async for part in request.stream():
                     self._hold(len(part))
                     raw += part
                     if len(raw) > BODY_BYTES_MAX:
-                        raise Refused(413, f"a body may have at most {BODY_BYTES_MAX} bytes")
+                        raise RequestRefused(413, f"a body may have at most {BODY_BYTES_MAX} bytes")
             return bytes(raw)
         except TimeoutError:
-            raise Refused(408, f"the body did not come within {BODY_S_MAX:g} s") from None
-        except Refused:
+            raise RequestRefused(408, f"the body did not arrive within {BODY_S_MAX:g} s") from None
+        except RequestRefused:
             await _drain(request)
             raise
         finally:
@@ -69,7 +69,7 @@ class Bodies:
 
     def _hold(self, size: int) -> None:
         if self._held_bytes + size > BODIES_BYTES_MAX:
-            raise Refused(
+            raise RequestRefused(
                 503, f"the bodies of all requests take {self._held_bytes} bytes; try again later"
             )
         self._held_bytes += size
@@ -77,22 +77,22 @@ class Bodies:
     def read_object(self, raw: bytes) -> dict[str, Any]:
         """Parse a body as a JSON object; an empty body gives an empty object.
 
-        Raises ``NoObject`` for any other body.
+        Raises ``NotAnObject`` for any other body.
         """
         with self._parsing:
             return _read_object(raw)
 
 
 def _read_object(raw: bytes) -> dict[str, Any]:
-    """Parse a body as a JSON object; raise ``NoObject`` if it is not one."""
+    """Parse a body as a JSON object; raise ``NotAnObject`` if it is not one."""
     if raw.count(b"[") + raw.count(b"{") > _BRACKETS_MAX:
-        raise NoObject(f"a body may have at most {_BRACKETS_MAX} arrays and objects")
+        raise NotAnObject(f"a body may have at most {_BRACKETS_MAX} arrays and objects")
     try:
         body = json.loads(raw, parse_constant=_refuse_constant) if raw.strip() else {}
     except (ValueError, RecursionError) as error:
-        raise NoObject(f"the body is not a JSON object: {error}") from None
+        raise NotAnObject(f"the body is not a JSON object: {error}") from None
     if not isinstance(body, dict):
-        raise NoObject("the body is not a JSON object: it must be written as {...}")
+        raise NotAnObject("the body is not a JSON object: it must be written as {...}")
     return body
 
 

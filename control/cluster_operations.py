@@ -28,10 +28,10 @@ def _ready(served: ServedCluster, _arguments: dict[str, Any]) -> dict[str, Any]:
     state = cluster_state.overview(served.cluster)
     down = [shown["id"] for shown in state["brokers"] if shown["state"] != "running"]
     is_ready = state["is_settled"] and state["controller"]["id"] is not None and not down
-    told = {"is_ready": is_ready, "controller": state["controller"]["id"], "not_running": down}
+    readiness = {"is_ready": is_ready, "controller": state["controller"]["id"], "not_running": down}
     if not is_ready:
-        raise NotReady(told)
-    return told
+        raise NotReady(readiness)
+    return readiness
 
 
 def _wait(served: ServedCluster, arguments: dict[str, Any]) -> None:

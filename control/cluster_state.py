@@ -41,7 +41,7 @@ def _slices(keys: list[TopicPartition]) -> Iterator[list[TopicPartition]]:
         yield keys[start : start + _SLICE]
 
 
-def _of_controller(running: RunningCluster) -> dict[TopicPartition, Leadership]:
+def _partitions_of_controller(running: RunningCluster) -> dict[TopicPartition, Leadership]:
     """Return the partitions of the active controller; empty if there is none, or if it is still
     loading."""
     controller = running.active_controller()
@@ -80,7 +80,7 @@ def _of_controller(running: RunningCluster) -> dict[TopicPartition, Leadership]:
     return known
 
 
-def _of_brokers(running: RunningCluster) -> dict[TopicPartition, Leadership]:
+def _partitions_of_metadata(running: RunningCluster) -> dict[TopicPartition, Leadership]:
     """Return the partitions in the metadata of live brokers, the newest state of each."""
     known: dict[TopicPartition, Leadership] = {}
     for broker in running.living_brokers():
@@ -103,7 +103,7 @@ def _of_brokers(running: RunningCluster) -> dict[TopicPartition, Leadership]:
 def partitions(cluster: Cluster) -> dict[TopicPartition, Leadership]:
     """Return every partition with its leader and replicas, sorted by name."""
     running = cluster.running
-    known = _of_controller(running) or _of_brokers(running)
+    known = _partitions_of_controller(running) or _partitions_of_metadata(running)
     return {key: known[key] for key in sorted(known)}
 
 

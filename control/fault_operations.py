@@ -10,8 +10,8 @@ from ..testing.handles.roles import machine_name
 from ..testing.parameters.cluster_kinds import MACHINE, MESSAGES
 from ..testing.parameters.kinds import INDEX
 from ..testing.parameters.parameter import optional
-from .faults import faults_at_work
-from .operation import Arguments, Operation, Order, ServedCluster
+from .faults import active_faults
+from .operation import Arguments, Operation, RequestedFault, ServedCluster
 from .section import Section
 
 if TYPE_CHECKING:
@@ -60,11 +60,11 @@ def faults(served: ServedCluster) -> dict[str, Any]:
     return {
         "at_work": [
             {**fault._asdict(), "endings": [ending._asdict() for ending in fault.endings]}
-            for fault in faults_at_work(served)
+            for fault in active_faults(served)
         ],
         **network(served),
-        "holds": [_shown_hold(number, order) for number, order in served.holds.items()],
-        "injections": [_shown_injection(n, order) for n, order in served.injections.items()],
+        "holds": [_shown_hold(number, fault) for number, fault in served.holds.items()],
+        "injections": [_shown_injection(n, fault) for n, fault in served.injections.items()],
     }
 
 
@@ -83,11 +83,11 @@ def message_filter(served: ServedCluster, arguments: dict[str, Any]) -> MessageF
 
 def _hold(served: ServedCluster, arguments: Arguments) -> dict[str, int]:
     hold = served.cluster.network.hold(message_filter(served, arguments))
-    return {"id": served.holds.add(Order(hold, arguments.given))}
+    return {"id": served.holds.add(RequestedFault(hold, arguments.given))}
 
 
-def _shown_hold(number: int, order: Order[Hold]) -> dict[str, Any]:
-    return {"id": number, **order.asked, "held": len(order.at_work.messages)}
+def _shown_hold(number: int, fault: RequestedFault[Hold]) -> dict[str, Any]:
+    return {"id": number, **fault.request, "held": len(fault.handle.messages)}
 
 
 def shown_message(delivery: Delivery) -> dict[str, Any]:
@@ -101,16 +101,16 @@ def shown_message(delivery: Delivery) -> dict[str, Any]:
 
 
 def _hold_messages(served: ServedCluster, arguments: dict[str, Any]) -> list[dict[str, Any]]:
-    messages = served.holds.get(arguments["hold"]).at_work.messages
+    messages = served.holds.get(arguments["hold"]).handle.messages
     return [shown_message(delivery) for delivery in messages[:_SHOWN_MAX]]
 
 
 def _release(served: ServedCluster, arguments: dict[str, Any]) -> int:
-    return served.holds.get(arguments["hold"]).at_work.release(arguments.get("count"))
+    return served.holds.get(arguments["hold"]).handle.release(arguments.get("count"))
 
 
 def _end_hold(served: ServedCluster, arguments: dict[str, Any]) -> int:
-    return served.holds.remove(arguments["hold"]).at_work.end()
+    return served.holds.remove(arguments["hold"]).handle.end()
 
 
 def _release_all(served: ServedCluster, _arguments: dict[str, Any]) -> int:
@@ -123,16 +123,16 @@ def _release_all(served: ServedCluster, _arguments: dict[str, Any]) -> int:
 
 def _inject(served: ServedCluster, arguments: Arguments) -> dict[str, int]:
     injection = ACTIONS["inject"].perform(served.cluster, arguments)
-    served.injections.put(injection.id, Order(injection, arguments.given))
+    served.injections.put(injection.id, RequestedFault(injection, arguments.given))
     return {"id": injection.id}
 
 
-def _shown_injection(number: int, order: Order[Injection]) -> dict[str, Any]:
+def _shown_injection(number: int, fault: RequestedFault[Injection]) -> dict[str, Any]:
     return {
         "id": number,
-        **order.asked,
-        "applied": order.at_work.applied,
-        "remaining": order.at_work.remaining,
+        **fault.request,
+        "applied": fault.handle.applied,
+        "remaining": fault.handle.remaining,
     }
 
 
@@ -142,7 +142,7 @@ def _injection(served: ServedCluster, arguments: dict[str, Any]) -> dict[str, An
 
 
 def _cancel(served: ServedCluster, arguments: dict[str, Any]) -> None:
-    served.injections.remove(arguments["injection"]).at_work.cancel()
+    served.injections.remove(arguments["injection"]).handle.cancel()
 
 
 FAULT_OPERATIONS: tuple[Operation, ...] = (
@@ -159,7 +159,7 @@ FAULT_OPERATIONS: tuple[Operation, ...] = (
     _NETWORK.get(
         "/network/holds",
         "holds in force, with how many messages each keeps back",
-        lambda served, _: [_shown_hold(n, order) for n, order in served.holds.items()],
+        lambda served, _: [_shown_hold(n, fault) for n, fault in served.holds.items()],
         gives="an array of holds",
     ),
     _NETWORK.post(
@@ -197,7 +197,7 @@ FAULT_OPERATIONS: tuple[Operation, ...] = (
     _INJECTIONS.get(
         "/injections",
         "injections that were ordered here, with how often each was applied",
-        lambda served, _: [_shown_injection(n, order) for n, order in served.injections.items()],
+        lambda served, _: [_shown_injection(n, fault) for n, fault in served.injections.items()],
         gives="an array of injections",
     ),
     _INJECTIONS.act("/injections", "inject", run=_inject),

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 if TYPE_CHECKING:
     from ..actors.network.rules import NetworkRules
     from ..testing.handles.injection import Injection
-    from .operation import Order, ServedCluster
+    from .operation import RequestedFault, ServedCluster
 
-_CUTS_TOLD = 20
+_CUTS_SHOWN_MAX = 20
 """Maximum number of cut links with an entry of their own."""
 
 
@@ -34,7 +34,7 @@ class Fault(NamedTuple):
     """Current state of the fault, such as the number of held messages."""
 
 
-def faults_at_work(served: ServedCluster) -> Iterator[Fault]:
+def active_faults(served: ServedCluster) -> Iterator[Fault]:
     """Yield all active faults of brokers, links, messages and responses."""
     running = served.cluster.running
     for broker_id, process in running.processes.items():
@@ -53,10 +53,10 @@ def faults_at_work(served: ServedCluster) -> Iterator[Fault]:
     yield from _losses(rules)
     yield from _delays(rules)
     yield from _limits(rules)
-    for number, order in served.holds.items():
-        yield _hold(number, order.asked, len(order.at_work.messages))
+    for number, fault in served.holds.items():
+        yield _hold(number, fault.request, len(fault.handle.messages))
     for number, injection in served.injections.items():
-        if injection.at_work.remaining != 0:
+        if injection.handle.remaining != 0:
             yield _injection(number, injection)
 
 
@@ -87,11 +87,11 @@ def _cuts(rules: NetworkRules, machines: list[str]) -> Iterator[Fault]:
             f"{name} is isolated", (Ending("Heal", "POST", "/network/restore", {"source": name}),)
         )
     others = [cut for cut in rules.cuts if not {*cut} & {*cut_off}]
-    for source, target in others[:_CUTS_TOLD]:
+    for source, target in others[:_CUTS_SHOWN_MAX]:
         yield Fault(f"nothing gets from {source} to {target}", _restore(source, target))
-    if len(others) > _CUTS_TOLD:
+    if len(others) > _CUTS_SHOWN_MAX:
         heal = Ending("Heal all", "POST", "/network/heal")
-        yield Fault(f"{len(others) - _CUTS_TOLD} more links are cut", (heal,))
+        yield Fault(f"{len(others) - _CUTS_SHOWN_MAX} more links are cut", (heal,))
 
 
 def _losses(rules: NetworkRules) -> Iterator[Fault]:
@@ -125,10 +125,10 @@ def _limits(rules: NetworkRules) -> Iterator[Fault]:
             yield Fault(text, _restore(source, target))
 
 
-def _hold(number: int, asked: Mapping[str, Any], held: int) -> Fault:
-    which = ", ".join(asked.get("messages") or ()) or "messages"
-    source = f" from {asked['source']}" if asked.get("source") is not None else ""
-    target = f" to {asked['target']}" if asked.get("target") is not None else ""
+def _hold(number: int, request: Mapping[str, Any], held: int) -> Fault:
+    which = ", ".join(request.get("messages") or ()) or "messages"
+    source = f" from {request['source']}" if request.get("source") is not None else ""
+    target = f" to {request['target']}" if request.get("target") is not None else ""
     at = f"/network/holds/{number}"
     return Fault(
         f"hold {number}: {which}{source}{target} held back",
@@ -137,18 +137,19 @@ def _hold(number: int, asked: Mapping[str, Any], held: int) -> Fault:
     )
 
 
-def _injection(number: int, order: Order[Injection]) -> Fault:
-    asked, left = order.asked, order.at_work.remaining
-    effect = asked.get("error") or asked.get("errors") or asked.get("answer")
-    told = [] if effect is None else [effect if isinstance(effect, str) else json.dumps(effect)]
-    if asked.get("disconnect"):
-        told.append("disconnect")
-    if asked.get("delay_ms"):
-        told.append(f"{asked['delay_ms']} ms late")
+def _injection(number: int, fault: RequestedFault[Injection]) -> Fault:
+    request, remaining = fault.request, fault.handle.remaining
+    effect = request.get("error") or request.get("errors") or request.get("answer")
+    parts = [] if effect is None else [effect if isinstance(effect, str) else json.dumps(effect)]
+    if request.get("disconnect"):
+        parts.append("disconnect")
+    if request.get("delay_ms"):
+        parts.append(f"{request['delay_ms']} ms late")
     names = ("topic", "partition", "broker", "client_id", "nth")
-    told += [f"{name} {asked[name]}" for name in names if asked.get(name) is not None]
+    parts += [f"{name} {request[name]}" for name in names if request.get(name) is not None]
     return Fault(
-        f"injection {number} into {asked['api']}: {', '.join(told)}",
+        f"injection {number} into {request['api']}: {', '.join(parts)}",
         (Ending("Cancel", "DELETE", f"/injections/{number}"),),
-        f"{order.at_work.applied} applied, " + ("no limit" if left is None else f"{left} to come"),
+        f"{fault.handle.applied} applied, "
+        + ("no limit" if remaining is None else f"{remaining} to come"),
     )

@@ -39,7 +39,7 @@ from . import cluster_state
 from .cluster_operations import WAIT
 from .operation import Operation, ServedCluster
 from .section import Section
-from .watching.record_pages import Wanted, record_page
+from .watching.record_pages import PageRequest, record_page
 
 if TYPE_CHECKING:
     from ..testing.cluster import Cluster
@@ -94,11 +94,11 @@ def _described(
     """Yield groups with their members, described with the API of each group's protocol."""
     consumer = tuple(g.group_id for g in groups if g.group_type == CONSUMER_PROTOCOL)
     classic = tuple(g.group_id for g in groups if g.group_type != CONSUMER_PROTOCOL)
-    ways: tuple[tuple[Any, Callable[[Any, str], dict[str, Any]]], ...] = (
+    queries: tuple[tuple[Any, Callable[[Any, str], dict[str, Any]]], ...] = (
         (DescribeGroupsRequest(classic), _shown_group),
         (ConsumerGroupDescribeRequest(consumer), _shown_consumer_group),
     )
-    for request, show in ways:
+    for request, show in queries:
         described = _ask(cluster, coordinator, request) if request.group_ids else None
         for group in () if described is None else described.groups:
             if group.error == ErrorCode.NONE:
@@ -217,18 +217,18 @@ def _reset_offsets(served: ServedCluster, arguments: dict[str, Any]) -> list[dic
     """Commit other offsets for a group without members, as Kafka's tools do."""
     given = [name for name in ("to", "offset", "timestamp") if name in arguments]
     if len(given) != 1:
-        told = " and ".join(given) or "none"
-        raise UsageError(f"reset_offsets takes one of to, offset and timestamp, not {told}")
+        names = " and ".join(given) or "none"
+        raise UsageError(f"reset_offsets takes one of to, offset and timestamp, not {names}")
     cluster, group_id = served.cluster, arguments["group"]
     group = _group(served, arguments)
     if group["members"]:
         count = len(group["members"])
         raise UsageError(
-            f"group {group_id!r} has {count} {'member' if count == 1 else 'members'}: stop them "
-            "first, for offsets of a group in use are its members' to commit"
+            f"group {group_id!r} has {count} {'member' if count == 1 else 'members'}: the offsets "
+            "of a group can only be reset while it has no members"
         )
     before = {(one["topic"], one["partition"]): one["offset"] for one in group["offsets"]}
-    keys = _to_reset(cluster, arguments, [TopicPartition(*key) for key in before])
+    keys = _partitions_to_reset(cluster, arguments, [TopicPartition(*key) for key in before])
     committed = [OffsetCommitPartition(key, _new_offset(cluster, key, arguments)) for key in keys]
     request = OffsetCommitRequest(group_id, -1, "", None, tuple(committed))
     answer = _ask(cluster, group["coordinator"], request)
@@ -248,7 +248,7 @@ def _reset_offsets(served: ServedCluster, arguments: dict[str, Any]) -> list[dic
     ]
 
 
-def _to_reset(
+def _partitions_to_reset(
     cluster: Cluster, arguments: dict[str, Any], committed: list[TopicPartition]
 ) -> list[TopicPartition]:
     topic, number = arguments.get("topic"), arguments.get("partition")
@@ -273,7 +273,7 @@ def _new_offset(cluster: Cluster, key: TopicPartition, arguments: dict[str, Any]
     if "offset" in arguments:
         return min(max(int(arguments["offset"]), start), end)
     if "timestamp" in arguments:
-        wanted = Wanted(limit=1, timestamp=arguments["timestamp"])
+        wanted = PageRequest(limit=1, timestamp=arguments["timestamp"])
         found = record_page(cluster, key, wanted, shown_bytes=0)["records"]
         return min(found[0]["offset"], end) if found else end
     return end

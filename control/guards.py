@@ -16,12 +16,12 @@ from ..testing.foreign_pages import refusal
 CONNECTIONS_MAX = 100
 IDLE_S_MAX = 15.0
 """Time in seconds for which a connection may be open without a request."""
-_PART_S = 1.0
+_CLOSE_DELAY_S = 1.0
 SEND_S_MAX = 30.0
 """Time in seconds for which a part of a response may wait for the client to read."""
 
 
-def _is_visit(scope: Scope) -> bool:
+def _is_navigation(scope: Scope) -> bool:
     """Return whether a browser navigates to the page, rather than fetches it from another one."""
     if scope["path"] != "/" or scope["method"] not in ("GET", "HEAD"):
         return False
@@ -52,7 +52,7 @@ class Guard:
                 raise OSError("the client does not read its answer") from None
 
         text = refusal(
-            Headers(scope=scope), self._own_hosts, "the control API", is_visit=_is_visit(scope)
+            Headers(scope=scope), self._own_hosts, "the control API", is_visit=_is_navigation(scope)
         )
         if text is not None:
             data = json.dumps({"error": text}).encode()
@@ -70,7 +70,7 @@ class Guard:
             return  # the client has disconnected
 
 
-_BUSY = (
+_TOO_MANY_CONNECTIONS = (
     b"HTTP/1.1 503 Service Unavailable\r\nContent-Type: application/json\r\n"
     b"Connection: close\r\n\r\n"
     b'{"error": "too many connections; try again later"}'
@@ -83,34 +83,34 @@ class GuardedProtocol(H11Protocol):
     def __init__(self, *arguments: Any, **named: Any) -> None:
         super().__init__(*arguments, **named)
         self.logger: logging.Logger = logging.getLogger("fakekafka.control")
-        self._checked: Any = None
-        self._is_parting = False
+        self._checked_cycle: Any = None
+        self._is_closing = False
 
     def connection_made(self, transport: Any) -> None:
         if len(self.connections) >= CONNECTIONS_MAX:
-            self._part(transport, _BUSY)
+            self._respond_and_close(transport, _TOO_MANY_CONNECTIONS)
             return
         super().connection_made(transport)
-        self.loop.call_later(IDLE_S_MAX, self._check)
+        self.loop.call_later(IDLE_S_MAX, self._close_if_idle)
 
     def connection_lost(self, exc: Exception | None) -> None:
         if self.transport is not None:
             super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        if not self._is_parting:
+        if not self._is_closing:
             super().data_received(data)
 
-    def _check(self) -> None:
+    def _close_if_idle(self) -> None:
         """Close the connection if it has had no request since the last check."""
         if self.transport.is_closing():
             return
         is_idle = self.cycle is None or self.cycle.response_complete
-        if is_idle and self.cycle is self._checked:
+        if is_idle and self.cycle is self._checked_cycle:
             self.transport.close()
             return
-        self._checked = self.cycle
-        self.loop.call_later(IDLE_S_MAX, self._check)
+        self._checked_cycle = self.cycle
+        self.loop.call_later(IDLE_S_MAX, self._close_if_idle)
 
     def send_400_response(self, msg: str) -> None:
         """Answer malformed HTTP with JSON, like other errors."""
@@ -119,15 +119,15 @@ class GuardedProtocol(H11Protocol):
             b"HTTP/1.1 400 Bad Request\r\nContent-Type: application/json\r\n"
             b"Connection: close\r\nContent-Length: %d\r\n\r\n%b" % (len(data), data)
         )
-        self._part(self.transport, answer)
+        self._respond_and_close(self.transport, answer)
 
-    def _part(self, transport: Any, answer: bytes) -> None:
+    def _respond_and_close(self, transport: Any, answer: bytes) -> None:
         """Answer, and close once the client had time to read.
 
         Closing at once, while the client still sends, would reset the connection before the client
         has read the answer.
         """
-        self._is_parting = True
+        self._is_closing = True
         transport.write(answer)
         transport.write_eof()
-        self.loop.call_later(_PART_S, transport.close)
+        self.loop.call_later(_CLOSE_DELAY_S, transport.close)

@@ -23,7 +23,7 @@ _TAGS = {
     "network": "links between machines, and messages kept back",
     "injections": "answers that requests get instead of the broker's",
     "zookeeper": "ZooKeeper's tree and servers",
-    "security": "what clients need to come in",
+    "security": "client certificates and ACLs",
 }
 _ERROR = {
     "type": "object",
@@ -31,13 +31,13 @@ _ERROR = {
     "properties": {
         "error": {"type": "string", "description": "what was wrong and what would be right"},
         "code": {"type": "integer", "description": "Kafka's error code, with status 409"},
-        "name": {"type": "string", "description": "Kafka's name of it"},
+        "name": {"type": "string", "description": "Kafka's name of the error"},
     },
 }
 _RESPONSES = {
     "400": "misuse; the message says what would be right",
-    "403": "asked from a page of another site",
-    "409": "refused by the cluster, with Kafka's error code; or not so in time",
+    "403": "requested by a page of another site",
+    "409": "refused by the cluster, with Kafka's error code; or a wait has timed out",
     "413": "the body is too long",
     "503": "too many requests at once; or not ready",
 }
@@ -53,7 +53,7 @@ def openapi() -> dict[str, Any]:
         "info": {
             "title": "fakekafka control API",
             "version": __version__,
-            "description": "Everything that a fakekafka cluster can be asked to do.",
+            "description": "All operations on a fakekafka cluster.",
             "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
         },
         "tags": [{"name": name, "description": text} for name, text in _TAGS.items()],
@@ -81,19 +81,19 @@ def entries() -> list[Entry]:
             operation.method,
             operation.path,
             operation.summary + ("" if operation.gives == "null" else f"; gives {operation.gives}"),
-            tuple((one.name, _in_words(one)) for one in operation.parameters),
+            tuple((one.name, _description(one)) for one in operation.parameters),
         )
         for operation in OPERATIONS
     ]
 
 
-def _in_words(parameter: Parameter) -> str:
-    told = [] if parameter.is_required else ["optional"]
+def _description(parameter: Parameter) -> str:
+    parts = [] if parameter.is_required else ["optional"]
     if parameter.meaning:
-        told.append(parameter.meaning)
+        parts.append(parameter.meaning)
     if parameter.default not in (None, NO_DEFAULT):
-        told.append(f"{json.dumps(parameter.default)} by default")
-    return "; ".join(told)
+        parts.append(f"{json.dumps(parameter.default)} by default")
+    return "; ".join(parts)
 
 
 def operation_id(operation: Operation) -> str:
@@ -116,12 +116,12 @@ def _entry(operation: Operation) -> dict[str, Any]:
             **{s: {"$ref": f"#/components/responses/Error{s}"} for s in _RESPONSES},
         },
     }
-    parameters = [_outside(parameter, "path") for parameter in operation.in_path]
+    parameters = [_parameter_entry(parameter, "path") for parameter in operation.in_path]
     if operation.takes_body:
         if operation.parameters:
             entry["requestBody"] = _body(operation)
     else:
-        parameters += [_outside(parameter, "query") for parameter in operation.parameters]
+        parameters += [_parameter_entry(parameter, "query") for parameter in operation.parameters]
     if parameters:
         entry["parameters"] = parameters
     return entry
@@ -139,7 +139,7 @@ def _schema(parameter: Parameter) -> dict[str, Any]:
     return schema
 
 
-def _outside(parameter: Parameter, place: str) -> dict[str, Any]:
+def _parameter_entry(parameter: Parameter, place: str) -> dict[str, Any]:
     """Return the entry of a parameter in the path or the query."""
     return {
         "name": parameter.name,

@@ -64,50 +64,50 @@ class NotReady(Exception):
         self.state = state
 
 
-class Numbered(Generic[T]):
-    """Injections or holds that were requested over HTTP, by id."""
+class FaultRegistry(Generic[T]):
+    """The injections or holds that were requested over HTTP, by id."""
 
-    def __init__(self, what: str) -> None:
-        self._what = what
+    def __init__(self, kind: str) -> None:
+        self._kind = kind
         self._ids = itertools.count(1)
-        self._orders: dict[int, T] = {}
+        self._faults: dict[int, T] = {}
 
-    def add(self, order: T) -> int:
-        """Keep an order and return its new id."""
+    def add(self, fault: T) -> int:
+        """Keep a fault and return its new id."""
         number = next(self._ids)
-        self._orders[number] = order
+        self._faults[number] = fault
         return number
 
-    def put(self, number: int, order: T) -> None:
-        """Keep an order that already has an id."""
-        self._orders[number] = order
+    def put(self, number: int, fault: T) -> None:
+        """Keep a fault that already has an id."""
+        self._faults[number] = fault
 
     def get(self, number: int) -> T:
-        """Return an order by its id; raise ``UsageError`` with the known ids if there is none."""
+        """Return a fault by its id; raise ``UsageError`` with the known ids if there is none."""
         try:
-            return self._orders[number]
+            return self._faults[number]
         except KeyError:
-            known = list(self._orders)
-            raise UsageError(f"there is no {self._what} {number}; ids are {known}") from None
+            known = list(self._faults)
+            raise UsageError(f"there is no {self._kind} {number}; ids are {known}") from None
 
     def remove(self, number: int) -> T:
-        order = self.get(number)
-        self._orders.pop(number, None)
-        return order
+        fault = self.get(number)
+        self._faults.pop(number, None)
+        return fault
 
     def items(self) -> list[tuple[int, T]]:
-        return list(self._orders.items())
+        return list(self._faults.items())
 
     def clear(self) -> None:
-        self._orders.clear()
+        self._faults.clear()
 
 
 @dataclass(frozen=True)
-class Order(Generic[T]):
+class RequestedFault(Generic[T]):
     """An injection or hold, with the request that started it."""
 
-    at_work: T
-    asked: Mapping[str, Any]
+    handle: T
+    request: Mapping[str, Any]
 
 
 @dataclass(frozen=True)
@@ -116,8 +116,12 @@ class ServedCluster:
 
     cluster: Cluster
     feed: EventFeed
-    injections: Numbered[Order[Injection]] = field(default_factory=lambda: Numbered("injection"))
-    holds: Numbered[Order[Hold]] = field(default_factory=lambda: Numbered("hold"))
+    injections: FaultRegistry[RequestedFault[Injection]] = field(
+        default_factory=lambda: FaultRegistry("injection")
+    )
+    holds: FaultRegistry[RequestedFault[Hold]] = field(
+        default_factory=lambda: FaultRegistry("hold")
+    )
 
 
 class Arguments(dict[str, Any]):

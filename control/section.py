@@ -14,7 +14,7 @@ from .operation import Arguments, Operation, Run, ServedCluster
 _Maker = Callable[Concatenate["Section", str, str, Run, ...], Operation]
 
 
-def _made_by(method: str) -> _Maker:
+def _maker_of(method: str) -> _Maker:
     def make(
         self: Section, path: str, summary: str, run: Run, *parameters: Parameter, **more: Any
     ) -> Operation:
@@ -29,10 +29,10 @@ class Section:
 
     tag: str
 
-    get: ClassVar[_Maker] = _made_by("GET")
-    post: ClassVar[_Maker] = _made_by("POST")
-    put: ClassVar[_Maker] = _made_by("PUT")
-    delete: ClassVar[_Maker] = _made_by("DELETE")
+    get: ClassVar[_Maker] = _maker_of("GET")
+    post: ClassVar[_Maker] = _maker_of("POST")
+    put: ClassVar[_Maker] = _maker_of("PUT")
+    delete: ClassVar[_Maker] = _maker_of("DELETE")
 
     def act(
         self,
@@ -49,13 +49,17 @@ class Section:
         names in this API. ``run`` replaces the plain call of the action.
         """
         action = ACTIONS[name]
-        called = {one.name: _name(one, path, names or {}) for one in action.parameters}
+        api_names = {one.name: _name(one, path, names or {}) for one in action.parameters}
 
         def act(served: ServedCluster, arguments: Arguments) -> Any:
-            given = {one: arguments[its] for one, its in called.items() if its in arguments}
+            given = {
+                one: arguments[api_name]
+                for one, api_name in api_names.items()
+                if api_name in arguments
+            }
             return action.perform(served.cluster, given)
 
-        parameters = (replace(one, name=called[one.name]) for one in action.parameters)
+        parameters = (replace(one, name=api_names[one.name]) for one in action.parameters)
         in_body = tuple(one for one in parameters if f"{{{one.name}}}" not in path)
         return Operation(
             method, path, self.tag, action.summary, run or act, in_body, action.answer_description

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from ..actors.runtime.live import LoopThread
 from ..protocol.errors import AddressUnavailable, UsageError
-from .faults import faults_at_work
+from .faults import active_faults
 from .operation import ServedCluster
 from .watching.events import EventFeed
 
@@ -57,7 +57,7 @@ class ControlServer:
             feed.start()
         self._thread = LoopThread("fakekafka-control")
         served = ServedCluster(cluster, feed)
-        feed.watch_faults(lambda: [fault.text for fault in faults_at_work(served)])
+        feed.watch_faults(lambda: [fault.text for fault in active_faults(served)])
         self._application = self._thread.call(lambda: Application(served))
         guarded = Guard(self._application.asgi, frozenset((host, "localhost")))
         config = uvicorn.Config(

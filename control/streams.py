@@ -12,7 +12,7 @@ from starlette.responses import Response, StreamingResponse
 
 from ..protocol.errors import FakeKafkaError, UsageError
 from .answers import answer_to_error
-from .bodies import Refused
+from .bodies import RequestRefused
 from .fault_operations import message_filter, shown_message
 from .operation import Operation, ServedCluster
 from .watching.events import EventQueue
@@ -39,20 +39,20 @@ class Streams:
     async def open(self, operation: Operation, request: Request) -> Response:
         """Return a stream of events, which ends when the client or the server closes it."""
         if self._count >= STREAMS_MAX:
-            raise Refused(503, f"there are {STREAMS_MAX} streams already; try again later")
+            raise RequestRefused(503, f"there are {STREAMS_MAX} streams already; try again later")
         try:
             query = operation.read({}, dict(request.query_params))
             if "since" not in query and request.headers.get("last-event-id", "").isdigit():
                 query["since"] = int(request.headers["last-event-id"])
             begin = self._begin_events if operation.path == "/events" else self._begin_messages
-            news = asyncio.Event()
+            arrived = asyncio.Event()
             loop = asyncio.get_running_loop()
-            wakes = [False]
+            is_woken = [False]
 
             def wake() -> None:
-                if not wakes[0]:
-                    wakes[0] = True
-                    loop.call_soon_threadsafe(news.set)
+                if not is_woken[0]:
+                    is_woken[0] = True
+                    loop.call_soon_threadsafe(arrived.set)
 
             subscription, end = await self._in_thread(lambda: begin(query, wake))
         except FakeKafkaError as error:
@@ -63,15 +63,15 @@ class Streams:
             try:
                 yield b": fakekafka\n\n"
                 while not self._closing.is_set():
-                    wakes[0] = False
-                    news.clear()
+                    is_woken[0] = False
+                    arrived.clear()
                     data = b"".join(map(_event_text, subscription.take()))
                     if data:
                         yield data
                         continue
                     try:
                         async with asyncio.timeout(_HEARTBEAT_S):
-                            await self._until_news(news)
+                            await self._wait_for_event_or_closing(arrived)
                     except TimeoutError:
                         yield b": still here\n\n"
             finally:
@@ -82,8 +82,8 @@ class Streams:
             parts(), media_type="text/event-stream", headers={"Cache-Control": "no-store"}
         )
 
-    async def _until_news(self, news: asyncio.Event) -> None:
-        waits = [asyncio.ensure_future(event.wait()) for event in (news, self._closing)]
+    async def _wait_for_event_or_closing(self, arrived: asyncio.Event) -> None:
+        waits = [asyncio.ensure_future(event.wait()) for event in (arrived, self._closing)]
         try:
             await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
         finally:
@@ -101,11 +101,11 @@ class Streams:
         self, query: Mapping[str, Any], wake: Callable[[], object]
     ) -> tuple[EventQueue, Callable[[], object]]:
         messages = [query["message"]] if "message" in query else []
-        wants = message_filter(self._served, {**query, "messages": messages})
+        matches = message_filter(self._served, {**query, "messages": messages})
         subscription = EventQueue(wake)
 
         def observe(delivery: Any) -> None:
-            if wants(delivery):
+            if matches(delivery):
                 subscription.put({"type": "message", **shown_message(delivery)})
 
         stop = self._served.cluster.observe(observe)

@@ -18,7 +18,7 @@ from .watching.record_pages import (
     LIMIT_MAX,
     SHOWN_BYTES,
     SHOWN_BYTES_MAX,
-    Wanted,
+    PageRequest,
     record_page,
 )
 
@@ -88,8 +88,10 @@ def _records(served: ServedCluster, arguments: dict[str, Any]) -> list[dict[str,
 def _page(served: ServedCluster, arguments: dict[str, Any]) -> dict[str, Any]:
     given = [name for name in ("before", "offset", "timestamp") if name in arguments]
     if len(given) > 1:
-        raise UsageError(f"a page is at one place: give {given[0]} or {given[1]}, not both")
-    wanted = Wanted(
+        raise UsageError(
+            f"a page takes only one of before, offset and timestamp, not {' and '.join(given)}"
+        )
+    wanted = PageRequest(
         arguments.get("limit", LIMIT),
         arguments.get("before"),
         arguments.get("offset"),

@@ -15,7 +15,7 @@ from ...wire.kafka.response_errors import first_errors, has_error
 if TYPE_CHECKING:
     from ...testing.cluster import Cluster
     from ...wire.kafka.codec import RequestHeader
-    from .looks import Event
+    from .snapshots import Event
 
 _USUAL = frozenset(
     {
@@ -32,11 +32,13 @@ _USUAL = frozenset(
     }
 )
 """Errors that clients meet in every working cluster, and that tell them how to proceed."""
-_ASKING = frozenset({MetadataRequest, CreateTopicsRequest, FindCoordinatorRequest, SplitRequest})
+_TOPIC_CREATING = frozenset(
+    {MetadataRequest, CreateTopicsRequest, FindCoordinatorRequest, SplitRequest}
+)
 """Requests that may cause the creation of topics."""
-_REPEATED_S = 10.0
+_REPETITION_INTERVAL_S = 10.0
 """Time in seconds for which repetitions of a refusal are only counted, before the next event."""
-_ASKED_S = 30.0
+_CREATION_DELAY_S_MAX = 30.0
 """Time in seconds for which a request for a topic may explain the creation of the topic."""
 _KEPT_MAX = 1000
 
@@ -48,7 +50,7 @@ class Clients:
         """``with_details`` adds events for connections and for usual errors."""
         self._publish = publish
         self._with_details = with_details
-        self._asked: dict[str, tuple[float, str, str]] = {}
+        self._topic_requests: dict[str, tuple[float, str, str]] = {}
         """First recent request for each topic, as (time, API, client id)."""
         self._refused: dict[tuple[Any, ...], tuple[float, int, Event]] = {}
         """Refusals published recently, as (time, number of repetitions since, event)."""
@@ -56,24 +58,24 @@ class Clients:
     # Called by connections, on the event loop's thread.
 
     def on_connect(self, broker_id: int, connection: str) -> None:
-        self._tell_connection("opened", broker_id, connection)
+        self._publish_connection("opened", broker_id, connection)
 
     def on_disconnect(self, broker_id: int, connection: str) -> None:
-        self._tell_connection("closed", broker_id, connection)
+        self._publish_connection("closed", broker_id, connection)
 
     def on_request(self, connection: str, header: RequestHeader, request: Any) -> None:
-        if type(request) not in _ASKING:
+        if type(request) not in _TOPIC_CREATING:
             return
         from ...testing.reset import requested_topics  # imports handles: not needed to start
 
         for one in _parts(request):
             for topic in requested_topics(one):
-                now_s, known = time.monotonic(), self._asked.get(topic)
-                if known is not None and now_s - known[0] < _ASKED_S:
+                now_s, known = time.monotonic(), self._topic_requests.get(topic)
+                if known is not None and now_s - known[0] < _CREATION_DELAY_S_MAX:
                     continue  # the first request causes the creation
-                if len(self._asked) >= _KEPT_MAX:
-                    self._asked.clear()
-                self._asked[topic] = (now_s, _api(one), header.client_id)
+                if len(self._topic_requests) >= _KEPT_MAX:
+                    self._topic_requests.clear()
+                self._topic_requests[topic] = (now_s, _api(one), header.client_id)
 
     def on_response(
         self, broker_id: int, connection: str, header: RequestHeader, request: Any, response: Any
@@ -108,7 +110,7 @@ class Clients:
             self._refused[key] = (time.monotonic(), 0, event)
         self._publish(event)
 
-    def _tell_connection(self, change: str, broker_id: int, connection: str) -> None:
+    def _publish_connection(self, change: str, broker_id: int, connection: str) -> None:
         if self._with_details:
             self._publish(
                 {
@@ -121,10 +123,10 @@ class Clients:
 
     # Called by the feed, on its own thread.
 
-    def who_asked_for(self, topic: str) -> Event:
+    def creation_request(self, topic: str) -> Event:
         """Return the request that caused the creation of a topic, as fields of an event."""
-        found = self._asked.pop(topic, None)
-        if found is None or time.monotonic() - found[0] > _ASKED_S:
+        found = self._topic_requests.pop(topic, None)
+        if found is None or time.monotonic() - found[0] > _CREATION_DELAY_S_MAX:
             return {}
         _, api, client_id = found
         is_automatic = api != "CreateTopics"
@@ -133,13 +135,13 @@ class Clients:
     def repeated(self) -> Iterator[Event]:
         """Yield refusals that were repeated, each with the number of repetitions."""
         now_s = time.monotonic()
-        for key, (told_s, count, event) in list(self._refused.items()):
-            if now_s - told_s < _REPEATED_S:
+        for key, (published_s, count, event) in list(self._refused.items()):
+            if now_s - published_s < _REPETITION_INTERVAL_S:
                 continue
             # ``pop`` also returns repetitions counted meanwhile on the event loop's thread.
-            _, count, event = self._refused.pop(key, (told_s, count, event))
+            _, count, event = self._refused.pop(key, (published_s, count, event))
             if count:
-                again = {**event, "count": count, "seconds": now_s - told_s}
+                again = {**event, "count": count, "seconds": now_s - published_s}
                 self._refused[key] = (now_s, 0, event)
                 yield again
 

@@ -1,6 +1,6 @@
 """The cluster's events as a stream: elections, ISR changes, brokers, groups, clients.
 
-The cluster's state is polled about twenty times a second. Several changes between two looks are one
+The cluster's state is polled about twenty times a second. Several changes between two polls are one
 event, whose leader epoch and partition epoch show the number of decisions. Refusals of clients'
 requests come from the listeners. The page, the streams and the log of a server all read this feed.
 """
@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from ...protocol.errors import FakeKafkaError
 from .clients import Clients, observe_clients
-from .looks import GROUPS_EVERY, INTERVAL_S, Comparison, Event, Look
+from .snapshots import GROUPS_EVERY, INTERVAL_S, ClusterSnapshot, Comparison, Event
 from .words import DEBUG, level, words
 
 if TYPE_CHECKING:
@@ -69,26 +69,26 @@ class EventFeed:
         self._subscriptions: list[EventQueue] = []
         self._kept: deque[Event] = deque(maxlen=KEPT)
         self._last_id = 0
-        self._ending = threading.Event()
+        self._closing = threading.Event()
         self._clients = Clients(self.publish, with_details=with_details)
         self._memory_s = 0.0  # time of the last event about deleted records
-        self._went: list[Deleted] = []
+        self._deletions: list[Deleted] = []
         self._faults: Callable[[], Iterable[str]] = tuple
         self._known_faults: dict[str, None] = {}
         self._comparison: Comparison
         self._thread = threading.Thread(target=self._run, name="fakekafka-events", daemon=True)
 
     def start(self) -> None:
-        """Take the first look, and publish changes from now on."""
-        self._comparison = Comparison(Look(self._cluster, with_groups=True))
+        """Take the first snapshot, and publish changes from now on."""
+        self._comparison = Comparison(ClusterSnapshot(self._cluster, with_groups=True))
         observe_clients(self._cluster, self._clients)
         if self._cluster.memory is not None:
-            self._cluster.memory.on_deleted = self._went.append
+            self._cluster.memory.on_deleted = self._deletions.append
         self._thread.start()
 
     def close(self) -> None:
-        """Stop polling; subscribers get no further events after the last look."""
-        self._ending.set()
+        """Stop polling; subscribers get no further events after the last snapshot."""
+        self._closing.set()
         if self._thread.ident is not None:
             self._thread.join()
             with contextlib.suppress(FakeKafkaError):  # the cluster may have been stopped
@@ -126,38 +126,38 @@ class EventFeed:
 
     def _run(self) -> None:
         number = 0
-        while not self._ending.wait(INTERVAL_S):
+        while not self._closing.wait(INTERVAL_S):
             number += 1
-            self._look(with_groups=number % GROUPS_EVERY == 0)
-        self._look(with_groups=True)
+            self._poll(with_groups=number % GROUPS_EVERY == 0)
+        self._poll(with_groups=True)
 
-    def _look(self, *, with_groups: bool) -> None:
+    def _poll(self, *, with_groups: bool) -> None:
         try:
-            look = Look(self._cluster, with_groups=with_groups)
-            events = list(self._comparison.changes(look))
+            snapshot = ClusterSnapshot(self._cluster, with_groups=with_groups)
+            events = list(self._comparison.changes(snapshot))
             faults = dict.fromkeys(self._faults())
         except FakeKafkaError:  # the cluster is being stopped
             return
         for event in events:
             if event["type"] == "topic" and event["change"] == "created":
-                event |= self._clients.who_asked_for(event["topic"])
+                event |= self._clients.creation_request(event["topic"])
             self.publish(event)
         for event in (*_fault_changes(self._known_faults, faults), *self._clients.repeated()):
             self.publish(event)
         self._known_faults = faults
-        if self._went and time.monotonic() - self._memory_s >= _MEMORY_S:
+        if self._deletions and time.monotonic() - self._memory_s >= _MEMORY_S:
             self._memory_s = time.monotonic()
-            went, self._went[:] = [*self._went], ()
-            self.publish(self._memory_event(went))
+            deletions, self._deletions[:] = [*self._deletions], ()
+            self.publish(self._memory_event(deletions))
 
-    def _memory_event(self, went: list[Deleted]) -> Event:
+    def _memory_event(self, deletions: list[Deleted]) -> Event:
         """Return one event about all records deleted since the last event of this kind."""
         assert self._cluster.memory is not None
-        starts = {str(name): start for one in went for name, start in one.log_starts.items()}
+        starts = {str(name): start for one in deletions for name, start in one.log_starts.items()}
         return {
             "type": "memory",
-            "bytes": sum(one.bytes_deleted for one in went),
-            "kept_bytes": went[-1].kept_bytes,
+            "bytes": sum(one.bytes_deleted for one in deletions),
+            "kept_bytes": deletions[-1].kept_bytes,
             "bytes_max": self._cluster.memory.bytes_max,
             "log_starts": starts,
         }

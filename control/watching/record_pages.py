@@ -25,7 +25,7 @@ _BATCHES_MAX = 5000
 _PAGE_BYTES = 8 << 20
 
 
-class Wanted(NamedTuple):
+class PageRequest(NamedTuple):
     """The requested page: before an offset, from an offset on, from a timestamp on, or by default
     at the end of the log."""
 
@@ -35,7 +35,7 @@ class Wanted(NamedTuple):
     timestamp: int | None = None
 
 
-class Batches(NamedTuple):
+class PageBatches(NamedTuple):
     """The batches with the records of a page, and the offsets of the log."""
 
     batches: list[RecordBatch]
@@ -51,7 +51,7 @@ class Batches(NamedTuple):
     """True if the page starts at ``first``, False if it ends at ``before``."""
 
 
-def _take(wanted: Wanted, log: Log) -> Batches:
+def _read_batches(wanted: PageRequest, log: Log) -> PageBatches:
     start, end = log.log_start_offset, log.log_end_offset
     offset = wanted.offset
     if wanted.timestamp is not None:
@@ -60,10 +60,10 @@ def _take(wanted: Wanted, log: Log) -> Batches:
     if offset is None:
         before = end if wanted.before is None else min(max(wanted.before, start), end)
         batches = _backwards(log, start, before, wanted.limit)
-        return Batches(batches, start, log.high_watermark, end, start, before, False)
+        return PageBatches(batches, start, log.high_watermark, end, start, before, False)
     first = min(max(offset, start), end)
     batches = _forwards(log, first, wanted.limit) if first < end else []
-    return Batches(batches, start, log.high_watermark, end, first, end, True)
+    return PageBatches(batches, start, log.high_watermark, end, first, end, True)
 
 
 def _forwards(log: Log, first: int, limit: int) -> list[RecordBatch]:
@@ -97,16 +97,18 @@ def _backwards(log: Log, start: int, before: int, limit: int) -> list[RecordBatc
     return batches[::-1]
 
 
-def _encoded(data: bytes | None, left: int) -> tuple[str | None, int]:
-    """Return the first ``left`` bytes in base64, and the total number of bytes."""
+def _encoded(data: bytes | None, bytes_max: int) -> tuple[str | None, int]:
+    """Return the first ``bytes_max`` bytes in base64, and the total number of bytes."""
     if data is None:
         return None, 0
-    return base64.b64encode(data[:left]).decode(), len(data)
+    return base64.b64encode(data[:bytes_max]).decode(), len(data)
 
 
-def _shown(record: Record, batch: RecordBatch, high_watermark: int, left: int) -> dict[str, Any]:
-    key, key_bytes = _encoded(record.key, left)
-    value, value_bytes = _encoded(record.value, left)
+def _shown(
+    record: Record, batch: RecordBatch, high_watermark: int, bytes_max: int
+) -> dict[str, Any]:
+    key, key_bytes = _encoded(record.key, bytes_max)
+    value, value_bytes = _encoded(record.value, bytes_max)
     return {
         "offset": record.offset,
         "timestamp": record.timestamp,
@@ -114,7 +116,7 @@ def _shown(record: Record, batch: RecordBatch, high_watermark: int, left: int) -
         "key_bytes": key_bytes,
         "value": value,
         "value_bytes": value_bytes,
-        "headers": [[name, _encoded(data, left)[0]] for name, data in record.headers],
+        "headers": [[name, _encoded(data, bytes_max)[0]] for name, data in record.headers],
         "is_control": batch.is_control,
         "is_transactional": batch.is_transactional,
         "is_replicated": record.offset < high_watermark,
@@ -124,7 +126,7 @@ def _shown(record: Record, batch: RecordBatch, high_watermark: int, left: int) -
 def record_page(
     cluster: Cluster,
     key: TopicPartition,
-    wanted: Wanted,
+    wanted: PageRequest,
     *,
     replica: int | None = None,
     shown_bytes: int = SHOWN_BYTES,
@@ -135,41 +137,41 @@ def record_page(
     """
     view = cluster.partition(key.topic, key.partition)
     broker_id = view.leader if replica is None else replica
-    take = functools.partial(_take, wanted)
-    taken = Partitions(cluster.running).read_log(key, broker_id, take)
-    records = _records(taken, wanted.limit, shown_bytes)
+    read = functools.partial(_read_batches, wanted)
+    page = Partitions(cluster.running).read_log(key, broker_id, read)
+    records = _records(page, wanted.limit, shown_bytes)
     first = (
         records[-1]["offset"]
         if records
-        else min((b.base_offset for b in taken.batches), default=taken.first)
+        else min((b.base_offset for b in page.batches), default=page.first)
     )
-    last = records[0]["offset"] if records else taken.before - 1
+    last = records[0]["offset"] if records else page.before - 1
     return {
         "broker": broker_id,
-        "log_start_offset": taken.log_start_offset,
-        "high_watermark": taken.high_watermark,
-        "log_end_offset": taken.log_end_offset,
-        "earlier": first if first > taken.log_start_offset else None,
-        "later": last + 1 if last + 1 < taken.log_end_offset else None,
+        "log_start_offset": page.log_start_offset,
+        "high_watermark": page.high_watermark,
+        "log_end_offset": page.log_end_offset,
+        "earlier": first if first > page.log_start_offset else None,
+        "later": last + 1 if last + 1 < page.log_end_offset else None,
         "records": records,
     }
 
 
-def _records(taken: Batches, limit: int, shown_bytes: int) -> list[dict[str, Any]]:
+def _records(page: PageBatches, limit: int, shown_bytes: int) -> list[dict[str, Any]]:
     shown: list[dict[str, Any]] = []
-    left = _PAGE_BYTES
-    for batch in taken.batches if taken.is_forward else reversed(taken.batches):
+    remaining_bytes = _PAGE_BYTES
+    for batch in page.batches if page.is_forward else reversed(page.batches):
         try:
             records = batch.records()
         except MalformedRecords as error:
             shown.append({"offset": batch.base_offset, "error": str(error)})
             continue
-        inside = [one for one in records if taken.first <= one.offset < taken.before]
-        for record in inside if taken.is_forward else reversed(inside):
+        inside = [one for one in records if page.first <= one.offset < page.before]
+        for record in inside if page.is_forward else reversed(inside):
             if len(shown) >= limit:
                 break
-            one = _shown(record, batch, taken.high_watermark, min(shown_bytes, left))
-            left -= len(one["key"] or "") + len(one["value"] or "")
-            left = max(left, 0)
+            one = _shown(record, batch, page.high_watermark, min(shown_bytes, remaining_bytes))
+            remaining_bytes -= len(one["key"] or "") + len(one["value"] or "")
+            remaining_bytes = max(remaining_bytes, 0)
             shown.append(one)
-    return shown[::-1] if taken.is_forward else shown
+    return shown[::-1] if page.is_forward else shown

@@ -9,18 +9,18 @@ Event = Mapping[str, Any]
 
 DEBUG, INFO, WARNING, ERROR = "debug", "info", "warning", "error"
 _UP = ("running", "starting")
-_STARTS_TOLD = 3
+_STARTS_SHOWN_MAX = 3
 
 
-def _who(broker: int | None) -> str:
-    return "nobody" if broker is None else f"broker {broker}"
+def _name_of(broker: int | None) -> str:
+    return "no broker" if broker is None else f"broker {broker}"
 
 
 def _election(event: Event) -> str:
     reason = f" ({event['reason']})" if event.get("reason") else ""
     return (
-        f"{event['topic']}-{event['partition']}: {_who(event['leader'])} leads in epoch "
-        f"{event['leader_epoch']}, after {_who(event['was'])}{reason}"
+        f"{event['topic']}-{event['partition']}: {_name_of(event['leader'])} leads in epoch "
+        f"{event['leader_epoch']}, after {_name_of(event['was'])}{reason}"
     )
 
 
@@ -39,9 +39,9 @@ def _topic(event: Event) -> str:
     if event["change"] == "deleted":
         return f"topic {event['topic']} is deleted"
     client = event.get("client_id")
-    who = "" if client is None else f", asked for by {event['api']} of client {client!r}"
+    request = "" if client is None else f", requested by {event['api']} of client {client!r}"
     how = ", automatically" if event.get("is_automatic") else ""
-    return f"new partitions of {event['topic']}: {event['partitions']}{how}{who}"
+    return f"new partitions of {event['topic']}: {event['partitions']}{how}{request}"
 
 
 def _counted(count: int, what: str) -> str:
@@ -50,12 +50,12 @@ def _counted(count: int, what: str) -> str:
 
 def _group(event: Event) -> str:
     state, members = event["state"], _counted(event["members"], "member")
-    told = f"group {event['group']}"
+    group = f"group {event['group']}"
     if state == "Dead":
-        return f"{told} is gone"
+        return f"{group} is deleted"
     if state in ("Stable", "Empty"):
-        return f"{told} is {state.lower()}: generation {event['generation']}, {members}"
-    return f"{told} rebalances ({state}): generation {event['generation']}, {members}"
+        return f"{group} is {state.lower()}: generation {event['generation']}, {members}"
+    return f"{group} rebalances ({state}): generation {event['generation']}, {members}"
 
 
 def _refused(event: Event) -> str:
@@ -73,13 +73,13 @@ def _megabytes(count: int) -> str:
 
 def _memory(event: Event) -> str:
     starts = list(event["log_starts"].items())
-    told = [f"{name} begins at {start}" for name, start in starts[:_STARTS_TOLD]]
-    if len(starts) > _STARTS_TOLD:
-        told.append(f"{len(starts) - _STARTS_TOLD} more partitions")
-    kept, most = _megabytes(event["kept_bytes"]), _megabytes(event["bytes_max"])
-    went = _megabytes(event["bytes"])
+    shown = [f"{name} {start}" for name, start in starts[:_STARTS_SHOWN_MAX]]
+    if len(starts) > _STARTS_SHOWN_MAX:
+        shown.append(f"and {len(starts) - _STARTS_SHOWN_MAX} more")
+    kept, limit = _megabytes(event["kept_bytes"]), _megabytes(event["bytes_max"])
     return (
-        f"memory: {went} of the oldest records went, {kept} of {most} are kept; {', '.join(told)}"
+        f"memory: the oldest {_megabytes(event['bytes'])} of records were deleted, {kept} of "
+        f"{limit} are in use; log start offsets: {', '.join(shown)}"
     )
 
 
@@ -101,14 +101,16 @@ _WORDS: dict[str, Callable[[Event], str]] = {
     "connection": _connection,
     "memory": _memory,
     "action": lambda event: f"{event['method']} {event['path']}",
-    "lost": lambda event: f"{event['count']} events were lost: they came faster than they are read",
+    "lost": lambda event: (
+        f"{event['count']} events were lost: they arrived faster than they were read"
+    ),
 }
 
 
 def words(event: Event) -> str:
     """Describe an event in one line; values that clients chose are included unescaped."""
-    tell = _WORDS.get(event["type"])
-    return str(event["type"]) if tell is None else tell(event)
+    describe = _WORDS.get(event["type"])
+    return str(event["type"]) if describe is None else describe(event)
 
 
 def level(event: Event) -> str:

@@ -341,7 +341,7 @@ def test_the_memory_of_records_is_bounded_and_the_log_says_so(tmp_path: Path) ->
         _, errors = process.communicate(timeout=WAIT_S)
     (line, *_) = [line for line in errors.splitlines() if "memory" in line]
     assert "WARNING memory:" in line
-    assert "of 4.0 MB are kept; large-0 begins at" in line
+    assert "of 4.0 MB are in use; log start offsets: large-0" in line
 
 
 @pytest.mark.slow

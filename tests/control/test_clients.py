@@ -82,14 +82,14 @@ def test_the_same_refusal_again_is_counted(clock: Clock) -> None:
 def test_a_new_topic_names_the_client_that_last_requested_it(clock: Clock) -> None:
     observer = Clients(lambda _: None, with_details=False)
     observer.on_request(CONNECTION, HEADER, MetadataRequest(("orders", "old")))
-    assert observer.who_asked_for("orders") == {
+    assert observer.creation_request("orders") == {
         "api": "Metadata",
         "client_id": "clerk",
         "is_automatic": True,
     }
-    assert observer.who_asked_for("orders") == {}
+    assert observer.creation_request("orders") == {}
     clock.now_s += 31
-    assert observer.who_asked_for("old") == {}
+    assert observer.creation_request("old") == {}
 
 
 def test_the_number_of_remembered_refusals_is_limited() -> None:
@@ -100,7 +100,7 @@ def test_the_number_of_remembered_refusals_is_limited() -> None:
         observer.on_request(CONNECTION, HEADER, MetadataRequest((f"t{number}",)))
         result = TopicResult(f"t{number}", ErrorCode.INVALID_TOPIC_EXCEPTION)
         observer.on_response(1, CONNECTION, HEADER, MetadataRequest(()), (result,))
-    assert len(observer._asked) <= 1000
+    assert len(observer._topic_requests) <= 1000
     assert len(observer._refused) <= 1000
 
 

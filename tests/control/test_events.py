@@ -12,7 +12,7 @@ import pytest
 from fakekafka import Cluster
 from fakekafka.control.server import ControlServer
 from fakekafka.control.watching.events import KEPT, QUEUED_MAX, EventFeed, EventQueue
-from fakekafka.control.watching.looks import Comparison, Look
+from fakekafka.control.watching.snapshots import ClusterSnapshot, Comparison
 
 if TYPE_CHECKING:
     from fakekafka.tests.support.served import Served
@@ -92,9 +92,9 @@ def test_every_event_has_an_id_for_resuming(served: Served) -> None:
     """Every event has its own id for resuming, also an event about a broker, which has an id of
     another kind."""
     feed = EventFeed(served.cluster)
-    look = Look(served.cluster)
-    comparison = Comparison(look)
-    later = Look(served.cluster)
+    snapshot = ClusterSnapshot(served.cluster)
+    comparison = Comparison(snapshot)
+    later = ClusterSnapshot(served.cluster)
     later.brokers = {1: "paused", 2: "not_running", 3: "running"}
     later.zookeepers = {1: "not_running"}
     later.controller, later.epoch = None, -1
@@ -160,8 +160,8 @@ def test_events_that_are_kept_have_a_limit(served: Served) -> None:
 
 
 def test_without_a_change_there_is_no_event(served: Served) -> None:
-    comparison = Comparison(Look(served.cluster))
-    assert list(comparison.changes(Look(served.cluster))) == []
+    comparison = Comparison(ClusterSnapshot(served.cluster))
+    assert list(comparison.changes(ClusterSnapshot(served.cluster))) == []
 
 
 def test_a_closed_server_ends_its_streams_at_once() -> None:

@@ -1,4 +1,4 @@
-"""Changes of a cluster, found by comparing snapshots of its state (looks)."""
+"""Changes of a cluster, found by comparing snapshots of its state (count)."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ if TYPE_CHECKING:
     from ...testing.cluster import Cluster
 
 INTERVAL_S = 0.05
-"""Time in seconds between two looks."""
+"""Time in seconds between two snapshots."""
 GROUPS_EVERY = 4
-"""Number of looks per look that includes the groups."""
-_GONE_S = 0.5
+"""Number of snapshots of which one includes the groups."""
+_TOPIC_DELETED_S = 0.5
 """Time in seconds after which missing topics count as deleted if the controller knows no topic at
 all: a new controller starts without topics before it loads them."""
-_GROUP_GONE_S = 2.0
-"""Time in seconds after which a missing group counts as gone: another coordinator may be loading
+_GROUP_DELETED_S = 2.0
+"""Time in seconds after which a missing group counts as deleted: another coordinator may be loading
 the group."""
 _SHUTTING_DOWN = ("pending_controlled_shutdown", "shutting_down")
 
 Event = dict[str, Any]
 
 
-class GroupLook(NamedTuple):
+class GroupSnapshot(NamedTuple):
     """The state of a group in its coordinator."""
 
     state: str
@@ -37,25 +37,25 @@ class GroupLook(NamedTuple):
     coordinator: int
 
 
-def _groups_of(broker: Broker) -> list[tuple[str, GroupLook]]:
+def _groups_of(broker: Broker) -> list[tuple[str, GroupSnapshot]]:
     if not broker.coordinators.has_groups:
         return []
     from ...coordinators.consumer_groups.coordinator import ConsumerGroupCoordinator
 
     coordinator, broker_id = broker.groups, broker.broker_id
     found = [
-        (group_id, GroupLook(group.state_name, group.generation, len(group.members), broker_id))
+        (group_id, GroupSnapshot(group.state_name, group.generation, len(group.members), broker_id))
         for group_id, group in coordinator.groups.items()
     ]
     if isinstance(coordinator, ConsumerGroupCoordinator):
         found += [
-            (group_id, GroupLook(group.state_name, group.epoch, len(group.members), broker_id))
+            (group_id, GroupSnapshot(group.state_name, group.epoch, len(group.members), broker_id))
             for group_id, group in coordinator.consumer_groups.items()
         ]
     return found
 
 
-class Look:
+class ClusterSnapshot:
     """A snapshot of the cluster's state, to be compared with the next one."""
 
     def __init__(self, cluster: Cluster, *, with_groups: bool = False) -> None:
@@ -81,8 +81,8 @@ class Look:
             server_id: "running" if process.is_alive else "not_running"
             for server_id, process in running.zookeepers.items()
         }
-        self.groups: dict[str, GroupLook] | None = None
-        """Groups by id; None if this look does not include them."""
+        self.groups: dict[str, GroupSnapshot] | None = None
+        """Groups by id; None if this snapshot does not include them."""
         if with_groups:
             self.groups = {}
             for broker in running.living_brokers():
@@ -103,37 +103,37 @@ class Look:
 
 
 class Comparison:
-    """Finds changes between looks; partitions are remembered while no controller knows them."""
+    """Finds changes between snapshots; partitions are remembered while no controller knows them."""
 
-    def __init__(self, first: Look) -> None:
+    def __init__(self, first: ClusterSnapshot) -> None:
         self._last = first
         self._partitions = dict(first.partitions or {})
-        self._missing_since: dict[str, int] = {}
+        self._missing_polls: dict[str, int] = {}
         self._groups = dict(first.groups or {})
-        self._groups_missing_since: dict[str, int] = {}
+        self._groups_missing_polls: dict[str, int] = {}
 
-    def changes(self, look: Look) -> Iterator[Event]:
-        """Yield an event for each difference from the previous look."""
-        last, self._last = self._last, look
+    def changes(self, snapshot: ClusterSnapshot) -> Iterator[Event]:
+        """Yield an event for each difference from the previous snapshot."""
+        last, self._last = self._last, snapshot
         for kind, name, before, now in (
-            ("broker", "broker", last.brokers, look.brokers),
-            ("zookeeper", "server", last.zookeepers, look.zookeepers),
+            ("broker", "broker", last.brokers, snapshot.brokers),
+            ("zookeeper", "server", last.zookeepers, snapshot.zookeepers),
         ):
             for number, state in now.items():
                 if before.get(number) != state:
                     yield {"type": kind, name: number, "state": state, "was": before.get(number)}
-        if (look.controller, look.epoch) != (last.controller, last.epoch):
+        if (snapshot.controller, snapshot.epoch) != (last.controller, last.epoch):
             yield {
                 "type": "controller",
-                "broker": look.controller,
-                "epoch": look.epoch,
+                "broker": snapshot.controller,
+                "epoch": snapshot.epoch,
                 "was": last.controller,
             }
-        if look.partitions is not None:
-            yield from self._partition_changes(look.partitions)
-            yield from self._deletions(look)
-        if look.groups is not None:
-            yield from self._group_changes(look, look.groups)
+        if snapshot.partitions is not None:
+            yield from self._partition_changes(snapshot.partitions)
+            yield from self._deletions(snapshot)
+        if snapshot.groups is not None:
+            yield from self._group_changes(snapshot, snapshot.groups)
 
     def _partition_changes(self, now: Mapping[TopicPartition, Any]) -> Iterator[Event]:
         created: dict[str, int] = {}
@@ -150,21 +150,23 @@ class Comparison:
         for topic, count in created.items():
             yield {"type": "topic", "topic": topic, "change": "created", "partitions": count}
 
-    def _deletions(self, look: Look) -> Iterator[Event]:
-        """Yield an event for each topic that is gone; see ``_GONE_S`` for new controllers."""
-        if len(self._partitions) == len(look.partitions or ()) and not self._missing_since:
+    def _deletions(self, snapshot: ClusterSnapshot) -> Iterator[Event]:
+        """Yield an event for each deleted topic; see ``_TOPIC_DELETED_S`` for new controllers."""
+        if len(self._partitions) == len(snapshot.partitions or ()) and not self._missing_polls:
             return
-        gone = {key.topic for key in self._partitions} - look.topics
-        self._missing_since = {
-            topic: self._missing_since.get(topic, 0) + 1 for topic in sorted(gone)
+        gone = {key.topic for key in self._partitions} - snapshot.topics
+        self._missing_polls = {
+            topic: self._missing_polls.get(topic, 0) + 1 for topic in sorted(gone)
         }
-        for topic, looks in list(self._missing_since.items()):
-            if looks * INTERVAL_S >= _GONE_S or look.topics:
+        for topic, count in list(self._missing_polls.items()):
+            if count * INTERVAL_S >= _TOPIC_DELETED_S or snapshot.topics:
                 for key in [key for key in self._partitions if key.topic == topic]:
                     del self._partitions[key]
                 yield {"type": "topic", "topic": topic, "change": "deleted"}
 
-    def _group_changes(self, look: Look, now: Mapping[str, GroupLook]) -> Iterator[Event]:
+    def _group_changes(
+        self, snapshot: ClusterSnapshot, now: Mapping[str, GroupSnapshot]
+    ) -> Iterator[Event]:
         for group_id, group in now.items():
             known = self._groups.get(group_id)
             self._groups[group_id] = group
@@ -173,21 +175,21 @@ class Comparison:
             was = None if known is None else known.state
             yield {"type": "group", "group": group_id, **group._asdict(), "was": was}
         gone = self._groups.keys() - now.keys() if len(self._groups) > len(now) else ()
-        missing = self._groups_missing_since
-        are_all_there = all(state == "running" for state in look.brokers.values())
-        self._groups_missing_since = {
+        missing = self._groups_missing_polls
+        are_all_there = all(state == "running" for state in snapshot.brokers.values())
+        self._groups_missing_polls = {
             group_id: missing.get(group_id, 0) + are_all_there for group_id in sorted(gone)
         }
-        for group_id, looks in list(self._groups_missing_since.items()):
-            if looks * GROUPS_EVERY * INTERVAL_S >= _GROUP_GONE_S:
-                del self._groups_missing_since[group_id]
+        for group_id, count in list(self._groups_missing_polls.items()):
+            if count * GROUPS_EVERY * INTERVAL_S >= _GROUP_DELETED_S:
+                del self._groups_missing_polls[group_id]
                 last = self._groups.pop(group_id)
-                told = last._replace(state="Dead", members=0)._asdict()
-                yield {"type": "group", "group": group_id, **told, "was": last.state}
+                dead = last._replace(state="Dead", members=0)._asdict()
+                yield {"type": "group", "group": group_id, **dead, "was": last.state}
 
 
 def _leadership_changes(
-    key: TopicPartition, before: LeaderAndIsr, now: LeaderAndIsr, look: Look
+    key: TopicPartition, before: LeaderAndIsr, now: LeaderAndIsr, snapshot: ClusterSnapshot
 ) -> Iterator[Event]:
     event = {
         "topic": key.topic,
@@ -202,7 +204,7 @@ def _leadership_changes(
     is_elected_again = before.leader_epoch != now.leader_epoch and not has_new_isr
     if before.leader != now.leader or is_elected_again:
         was = before.leader if before.leader >= 0 else None
-        reason = _reason(key, before, now, look)
+        reason = _reason(key, before, now, snapshot)
         yield {
             "type": "election",
             **event,
@@ -214,26 +216,28 @@ def _leadership_changes(
         yield {"type": "isr", **event, "was": list(before.isr)}
 
 
-def _reason(key: TopicPartition, before: LeaderAndIsr, now: LeaderAndIsr, look: Look) -> str | None:
+def _reason(
+    key: TopicPartition, before: LeaderAndIsr, now: LeaderAndIsr, snapshot: ClusterSnapshot
+) -> str | None:
     """Return the reason for an election, as far as it can be inferred from outside."""
     if now.leader < 0:
-        return "no replica in sync is alive"
+        return "no in-sync replica is alive"
     if now.leader != before.leader and now.leader not in before.isr:
-        return "unclean: no replica in sync was alive"
+        return "unclean: no in-sync replica was alive"
     if before.leader < 0:
-        return "a replica in sync is back"
+        return "an in-sync replica is alive again"
     if now.leader == before.leader:
         return None
-    state = look.brokers.get(before.leader, "not_running")
+    state = snapshot.brokers.get(before.leader, "not_running")
     if state == "not_running":
         return f"broker {before.leader} is down"
     if state in _SHUTTING_DOWN:
         return f"broker {before.leader} shuts down"
     if state == "paused":
         return f"broker {before.leader} is paused"
-    replicas = look.replicas(key)
+    replicas = snapshot.replicas(key)
     if replicas and before.leader not in replicas:
-        return f"broker {before.leader} is no replica any more"
+        return f"broker {before.leader} is no longer a replica"
     if before.leader not in now.isr:
         return f"broker {before.leader} was not heard"
-    return "it is the preferred one" if replicas[:1] == (now.leader,) else None
+    return "preferred leader" if replicas[:1] == (now.leader,) else None
