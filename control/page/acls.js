@@ -24,7 +24,7 @@ function row(acl) {
       'td',
       { 'data-title': 'resource' },
       resource,
-      acl.pattern === 'PREFIXED' ? h('span', { class: 'quiet' }, ' and what begins so') : null,
+      acl.pattern === 'PREFIXED' ? h('span', { class: 'quiet' }, ' (prefix)') : null,
     ),
     h('td', { 'data-title': 'host' }, acl.host),
   )
@@ -38,14 +38,14 @@ export function acls(found) {
       ? h(
           'p',
           { key: 'without', class: 'quiet' },
-          'The cluster has no authorizer: everybody may do everything.',
+          'The cluster has no authorizer: all clients may do everything.',
         )
       : found.acls.length
         ? table('ACLs', TITLES, found.acls.map(row))
         : h(
             'p',
             { key: 'none', class: 'quiet' },
-            'There are no ACLs: super users alone may come in.',
+            'There are no ACLs: only super users have access.',
           ),
   ]
 }

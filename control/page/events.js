@@ -69,24 +69,24 @@ function mark(event, from, span) {
 
 /** Describes the timeline, over the shortest span of time that covers all kept events. */
 export function timeline(kept) {
-  const told = kept.filter((event) => LANES.some(([type]) => type === event.type))
+  const shown = kept.filter((event) => LANES.some(([type]) => type === event.type))
   const now = Date.now()
-  const oldest = told.length ? (now - told[0].at_ms) / 1000 : 0
+  const oldest = shown.length ? (now - shown[0].at_ms) / 1000 : 0
   const spanS = SPANS_S.find((seconds) => seconds >= oldest) ?? SPANS_S.at(-1)
   const span = spanS * 1000
   const from = now - span
   const lane = ([type, title]) => {
-    const there = told.filter((event) => event.type === type && event.at_ms >= from)
+    const inSpan = shown.filter((event) => event.type === type && event.at_ms >= from)
     return h(
       'div',
       { key: type, class: 'lane', 'data-lane': type },
       h('span', { class: 'quiet' }, title),
       h(
         'div',
-        { class: 'track', role: 'img', 'aria-label': `${there.length} ${title} in ${ago(spanS)}` },
-        there.map((event) => mark(event, from, span)),
+        { class: 'track', role: 'img', 'aria-label': `${inSpan.length} ${title} in ${ago(spanS)}` },
+        inSpan.map((event) => mark(event, from, span)),
       ),
-      h('span', { class: 'quiet count' }, there.length),
+      h('span', { class: 'quiet count' }, inSpan.length),
     )
   }
   return [

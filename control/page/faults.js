@@ -15,23 +15,23 @@ function entry(fault, button) {
 
 /** Describes the section of active faults of brokers, disks, links, messages and responses. */
 export function faults(state, button) {
-  const atWork = state.faults.at_work
+  const active = state.faults.at_work
   const heals = state.faults.cuts.length || state.faults.loss || state.faults.link_losses.length
   return [
     heading(
-      'Faults at work',
-      atWork.length + state.failures.length,
+      'Active faults',
+      active.length + state.failures.length,
       heals
         ? button('Heal the network', 'Undo every cut and loss', 'POST', '/network/heal', {
             kind: 'good',
           })
         : null,
     ),
-    atWork.length || state.failures.length
+    active.length || state.failures.length
       ? h(
           'ul',
           { key: 'list', class: 'faults' },
-          atWork.map((fault) => entry(fault, button)),
+          active.map((fault) => entry(fault, button)),
           state.failures.map((text, index) =>
             h(
               'li',

@@ -48,7 +48,7 @@ function offset(entry) {
 /** Describes the actions on a group without members; for other groups, why there are none. */
 function actions(group, button) {
   if (group.members.length)
-    return h('span', { class: 'quiet' }, 'in use: its offsets are its own')
+    return h('span', { class: 'quiet' }, 'in use: only a group without members can be changed')
   const name = group.group
   const reset = (title, to) =>
     button(title, `Reset the offsets of ${name} to the ${to}`, 'POST', '/reset_offsets', {

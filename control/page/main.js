@@ -2,7 +2,7 @@
 
 import { acls } from './acls.js'
 import { brokers } from './brokers.js'
-import { ask, follow, order } from './control.js'
+import { followEvents, get, send } from './control.js'
 import { h, show } from './dom.js'
 import { events, timeline } from './events.js'
 import { faults } from './faults.js'
@@ -11,8 +11,8 @@ import { Records, recordsOf } from './records.js'
 import { topics } from './topics.js'
 
 const GUIDE = 'https://fakekafka.github.io/fakekafka/reference/control-api/#the-page'
-const LOOK_MS = 1000
-const SOON_MS = 60
+const READ_MS = 1000
+const AFTER_EVENT_MS = 60
 const KEPT = 500
 const NOTICE_MS = 6000
 const ARMED_MS = 500
@@ -103,14 +103,14 @@ async function act(label, method, path, body, then = () => {}) {
   now.armed = null
   draw()
   try {
-    const value = await order(method, path, body)
+    const value = await send(method, path, body)
     notify(label, refusals(value) ?? 'done')
     then()
   } catch (error) {
     notify(label, error.message, true)
   } finally {
     now.busy.delete(label)
-    look()
+    readState()
   }
 }
 
@@ -138,50 +138,50 @@ function notify(label, text, isError = false) {
 
 // -- reading the state ---------------------------------------------------------------------------
 
-const looking = { isOn: false, again: false, timer: null, rest: LOOK_MS }
+const reading = { isRunning: false, isRepeated: false, timer: null, pauseMs: READ_MS }
 
 /** Reads the state now; a call during a read makes it read once more. */
-async function look() {
-  if (looking.isOn) {
-    looking.again = true
+async function readState() {
+  if (reading.isRunning) {
+    reading.isRepeated = true
     return
   }
-  clearTimeout(looking.timer)
-  looking.isOn = true
-  looking.again = false
+  clearTimeout(reading.timer)
+  reading.isRunning = true
+  reading.isRepeated = false
   const began = performance.now()
   try {
-    now.state = await ask('/state')
+    now.state = await get('/state')
     records.follow(now.state)
   } catch {
     now.isConnected = false
   }
-  looking.isOn = false
+  reading.isRunning = false
   draw()
   // With many partitions a read takes longer; the pause grows to leave the cluster time.
-  looking.rest = Math.max(LOOK_MS, 5 * (performance.now() - began))
-  lookIn(looking.again ? SOON_MS : looking.rest)
+  reading.pauseMs = Math.max(READ_MS, 5 * (performance.now() - began))
+  scheduleRead(reading.isRepeated ? AFTER_EVENT_MS : reading.pauseMs)
 }
 
-function lookIn(delay) {
-  clearTimeout(looking.timer)
-  looking.timer = setTimeout(() => (document.hidden ? lookIn(LOOK_MS) : look()), delay)
+function scheduleRead(delayMs) {
+  clearTimeout(reading.timer)
+  reading.timer = setTimeout(() => (document.hidden ? scheduleRead(READ_MS) : readState()), delayMs)
 }
 
 /** Reads groups, transactions and ACLs, for which a broker that is cut off causes a delay. */
-async function lookAtCoordinators() {
+async function readCoordinators() {
   const began = performance.now()
   if (!document.hidden) {
     try {
-      now.groups = await ask('/groups')
-      now.transactions = await ask('/transactions')
-      now.acls = await ask('/acls')
+      now.groups = await get('/groups')
+      now.transactions = await get('/transactions')
+      now.acls = await get('/acls')
       draw()
     } catch {
       // The next read may succeed; the header shows when there is no connection.
     }
   }
-  setTimeout(lookAtCoordinators, Math.max(LOOK_MS, 5 * (performance.now() - began)))
+  setTimeout(readCoordinators, Math.max(READ_MS, 5 * (performance.now() - began)))
 }
 
 // -- drawing -------------------------------------------------------------------------------------
@@ -322,19 +322,19 @@ if (remembered === 'dark' || remembered === 'light')
 matchMedia('(prefers-color-scheme: dark)').addEventListener('change', draw)
 
 draw()
-follow({
-  heard(event) {
+followEvents({
+  onEvent(event) {
     now.events = [...now.events.slice(1 - KEPT), event]
-    if (looking.isOn) looking.again = true
-    else lookIn(SOON_MS)
+    if (reading.isRunning) reading.isRepeated = true
+    else scheduleRead(AFTER_EVENT_MS)
   },
-  connected(isConnected) {
+  onConnection(isConnected) {
     now.isConnected = isConnected
-    look()
+    readState()
   },
-  begun() {
+  onRestart() {
     now.events = []
   },
 })
-lookAtCoordinators()
-document.addEventListener('visibilitychange', () => document.hidden || look())
+readCoordinators()
+document.addEventListener('visibilitychange', () => document.hidden || readState())

@@ -1,6 +1,6 @@
 // The records of one partition, newest first and in pages, and a form that appends a record.
 
-import { ask } from './control.js'
+import { get } from './control.js'
 import { h, heading, table } from './dom.js'
 
 const LIMIT = 50
@@ -50,7 +50,7 @@ export class Records {
     this.query = ''
     this.error = null
     this.whole = new Map()
-    this.asked = 0
+    this.lastReadId = 0
   }
 
   open(topic, partition) {
@@ -61,7 +61,7 @@ export class Records {
 
   close() {
     this.topic = null
-    this.asked += 1
+    this.lastReadId += 1
     this.changed()
   }
 
@@ -78,15 +78,15 @@ export class Records {
   /** Reads a page; the newest if the query is empty. */
   async read(query) {
     this.query = query
-    const asked = (this.asked += 1)
+    const readId = (this.lastReadId += 1)
     this.changed()
     try {
-      const page = await ask(this.path(query))
-      if (asked !== this.asked) return
+      const page = await get(this.path(query))
+      if (readId !== this.lastReadId) return
       this.page = page
       this.error = null
     } catch (error) {
-      if (asked !== this.asked) return
+      if (readId !== this.lastReadId) return
       this.error = error.message
     }
     this.changed()
@@ -95,7 +95,7 @@ export class Records {
   /** Reads the whole of a record that was truncated. */
   async readWhole(offset) {
     try {
-      const one = await ask(this.path(`&offset=${offset}&shown_bytes=${WHOLE_BYTES}`, 1))
+      const one = await get(this.path(`&offset=${offset}&shown_bytes=${WHOLE_BYTES}`, 1))
       if (one.records[0]?.offset === offset) this.whole.set(offset, one.records[0])
     } catch (error) {
       this.error = error.message
@@ -359,14 +359,14 @@ export function recordsOf(records, state, act) {
   if (topic === null) return []
   const partitions = state.topics[topic] ?? []
   const titles = ['offset', 'time', 'key', 'value']
-  const isThere = partitions.length > 0
+  const exists = partitions.length > 0
   return [
     heading(
       `Records of ${topic}-${records.partition}`,
       undefined,
       step('Close', 'Close the records', () => records.close()),
     ),
-    isThere ? placeControls(records, partitions) : h('p', { key: 'gone' }, 'The topic is gone.'),
+    exists ? placeControls(records, partitions) : h('p', { key: 'gone' }, 'The topic was deleted.'),
     error ? h('p', { key: 'error', class: 'error' }, error) : null,
     pageControls(records),
     page?.records.length
@@ -376,6 +376,6 @@ export function recordsOf(records, state, act) {
       : page
         ? h('p', { key: 'none', class: 'quiet' }, 'There are no records here.')
         : h('p', { key: 'reading', class: 'quiet' }, 'Reading…'),
-    isThere ? form(records, act) : null,
+    exists ? form(records, act) : null,
   ]
 }

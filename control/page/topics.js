@@ -21,7 +21,7 @@ function replica(topic, partition, id, longest) {
   const isLeader = partition.leader === id
   const isInSync = partition.isr.includes(id)
   const role = offsets === undefined ? 'off' : isLeader ? 'leader' : 'follower'
-  const told =
+  const offsetsText =
     offsets === undefined ? 'does not serve' : `high watermark ${offsets[0]}, log end ${offsets[1]}`
   const share = (offset) => `${longest ? (100 * offset) / longest : 0}%`
   const bar =
@@ -45,7 +45,7 @@ function replica(topic, partition, id, longest) {
       class: `replica ${role}`,
       title:
         `${topic}-${partition.partition} at broker ${id}: ${role}, ` +
-        `${isInSync ? 'in the ISR' : 'not in the ISR'}, ${told}${moving}`,
+        `${isInSync ? 'in the ISR' : 'not in the ISR'}, ${offsetsText}${moving}`,
     },
     h(
       'div',
@@ -79,7 +79,7 @@ function row(topic, partition, view, button) {
       ? `Elect a leader of ${name}, in sync or not`
       : `Elect the preferred leader of ${name}`
   const body = { election, partitions: [[topic, partition.partition]] }
-  const ask = canElect
+  const electButton = canElect
     ? button(election === 'unclean' ? 'Elect unclean' : 'Elect', label, 'POST', '/elect_leaders', {
         body,
       })
@@ -122,7 +122,7 @@ function row(topic, partition, view, button) {
           },
           'Records',
         ),
-        ask,
+        electButton,
       ),
     ),
   )
