@@ -36,7 +36,7 @@ class Trial(NamedTuple):
 class Result(NamedTuple):
     """The result of a run, which depends only on its trial."""
 
-    attempt: Trial
+    trial: Trial
     taken: tuple[str, ...]
     violations: tuple[Violation, ...]
     reached: frozenset[str]

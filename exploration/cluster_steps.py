@@ -237,7 +237,7 @@ class Isolate(Step[World]):
 
     def do(self, world: World) -> bool:
         world.simulation.network.isolate(self.machine)
-        world.troubled_network = True
+        world.has_network_faults = True
         return True
 
 
@@ -249,7 +249,7 @@ class Cut(Step[World]):
     def do(self, world: World) -> bool:
         network = world.simulation.network
         network.partition(self.sources, self.targets, both_ways=self.both_ways)
-        world.troubled_network = True
+        world.has_network_faults = True
         return True
 
 
@@ -257,10 +257,10 @@ class Heal(Step[World]):
     """Ends all network partitions and message losses."""
 
     def do(self, world: World) -> bool:
-        if not world.troubled_network:
+        if not world.has_network_faults:
             return False
         world.simulation.network.heal()
-        world.troubled_network = False
+        world.has_network_faults = False
         return True
 
 
@@ -273,7 +273,7 @@ class Lose(Step[World]):
 
     def do(self, world: World) -> bool:
         world.simulation.network.drop(self.share, self.source, self.target)
-        world.troubled_network = True
+        world.has_network_faults = True
         return True
 
 

@@ -1,8 +1,8 @@
 """Coverage of a run: states and transitions of state machines, faults, messages, errors, flags.
 
 The names of reachable items come from the emulation's own tables, so that items that were never
-reached can be listed. Inspecting every message slows a run down, so only one run in ``SAMPLED``
-does so.
+reached can be listed. Inspecting every message slows a run down, so only one run in
+``RUNS_PER_SAMPLE`` does so.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from ..statemachines.machines.transitions import PARTITION_PREDECESSORS, replica
 from ..tracing.message_types import message_type_names
 from .step import Step
 from .targets.target import Target
-from .watch import SeenReplica
+from .watch import ReportedReplica
 
-SAMPLED = 8
+RUNS_PER_SAMPLE = 8
 """Average number of runs of which one is sampled."""
-_OTHER_NAMES = {"AlterPartition": "AlterIsr", "IncrementalAlterConfigs": "AlterConfigs"}
+_MESSAGE_NAMES = {"AlterPartition": "AlterIsr", "IncrementalAlterConfigs": "AlterConfigs"}
 """Names of APIs -> names of their messages, where this package names the message differently."""
 
 KINDS: tuple[str, ...] = ("state", "transition", "fault", "faults", "message", "error", "flag")
@@ -36,12 +36,12 @@ SAMPLED_KINDS: tuple[str, ...] = ("message", "error", "flag")
 """The kinds that are recorded in sampled runs only."""
 
 
-def is_drawn(seed: int) -> bool:
+def is_sampled(seed: int) -> bool:
     """Return True if messages and flags are recorded in the run of a seed.
 
     Sampling by the run's number would favour some targets, as they follow from that number.
     """
-    return random.Random(f"sampled {seed}").randrange(SAMPLED) == 0
+    return random.Random(f"sampled {seed}").randrange(RUNS_PER_SAMPLE) == 0
 
 
 class Coverage:
@@ -52,50 +52,50 @@ class Coverage:
         self._is_sampled = is_sampled
         self._target = target
         self._roles: dict[tuple[Any, int], str | None] = {}
-        self._before = ""
+        self._previous_verb = ""
         watch = target.watch
-        watch.hear("on_controller_state", self._controller_state)
-        watch.hear("on_group_state", self._group_state)
-        watch.hear("on_transaction_state", self._transaction_state)
-        watch.hear("on_role", self._role)
+        watch.add_listener("on_controller_state", self._controller_state)
+        watch.add_listener("on_group_state", self._group_state)
+        watch.add_listener("on_transaction_state", self._transaction_state)
+        watch.add_listener("on_role", self._record_role)
 
-    def took(self, step: Step[Any]) -> None:
+    def record_step(self, step: Step[Any]) -> None:
         """Record that a step was done."""
         if step.verb == "wait":
             return
         self.items.add(f"fault: {step.verb}")
-        if self._before:
-            self.items.add(f"faults: {self._before}, {step.verb}")
-        self._before = step.verb
+        if self._previous_verb:
+            self.items.add(f"faults: {self._previous_verb}, {step.verb}")
+        self._previous_verb = step.verb
 
     @contextlib.contextmanager
-    def noting(self) -> Iterator[None]:
+    def recording(self) -> Iterator[None]:
         """Record messages and flags within this context, if the run is sampled."""
         if not self._is_sampled:
             yield
             return
         self._target.world.simulation.runtime.network.observe(self._delivered)
-        with noted_flags(self.items):
+        with recording_flags(self.items):
             yield
 
     def _controller_state(self, subject: str, old: str | None, new: str | None, *_: object) -> None:
-        self._step("replica" if "/" in subject else "partition", old, new)
+        self._add_transition("replica" if "/" in subject else "partition", old, new)
 
     def _group_state(self, _group: str, old: str | None, new: str | None) -> None:
         if not self._target.world.has_consumer_protocol:
-            self._step("group", old, new)
+            self._add_transition("group", old, new)
 
     def _transaction_state(self, _name: str, old: str | None, new: str | None) -> None:
-        self._step("transaction", old, new)
+        self._add_transition("transaction", old, new)
 
-    def _role(self, replica: SeenReplica) -> None:
+    def _record_role(self, replica: ReportedReplica) -> None:
         key = replica.where, replica.broker
         before = self._roles.get(key)
         self._roles[key] = replica.role
         if before != replica.role:
-            self._step("role", before, replica.role)
+            self._add_transition("role", before, replica.role)
 
-    def _step(self, machine: str, old: str | None, new: str | None) -> None:
+    def _add_transition(self, machine: str, old: str | None, new: str | None) -> None:
         if new is not None:
             self.items.add(f"state: {machine} {new}")
         if new is not None and old is not None:
@@ -123,13 +123,13 @@ def _errors_in(value: Any) -> Iterator[ErrorCode]:
 
 
 @contextlib.contextmanager
-def noted_flags(items: set[str]) -> Iterator[None]:
+def recording_flags(items: set[str]) -> Iterator[None]:
     """Record which flags of a release are read; only one run of the process at a time may do so."""
     names = frozenset(Behaviour.__slots__)
-    ask = object.__getattribute__
+    get_attribute = object.__getattribute__
 
     def noting(flags: Behaviour, name: str) -> Any:
-        value = ask(flags, name)
+        value = get_attribute(flags, name)
         if name in names:
             items.add(f"flag: {name} is {value}")
         return value
@@ -162,16 +162,16 @@ def reachable(kafka_version: str) -> dict[str, frozenset[str]]:
                 f"{machine} {getattr(one, name)} to {to}" for one in predecessors if one != after
             )
     named = {
-        _OTHER_NAMES.get(API_NAMES[key], API_NAMES[key]) for key in release_ranges(kafka_version)
+        _MESSAGE_NAMES.get(API_NAMES[key], API_NAMES[key]) for key in release_ranges(kafka_version)
     }
     messages = {f"{name}Request" for name in named}.intersection(message_type_names())
-    asked = {f"{name} is {getattr(flags, name)}" for name in Behaviour.__slots__}
+    flag_values = {f"{name} is {getattr(flags, name)}" for name in Behaviour.__slots__}
     return {
         "state": frozenset(states),
         "transition": frozenset(transitions),
         "message": frozenset(messages),
         "error": frozenset(error.name for error in ErrorCode if error is not ErrorCode.NONE),
-        "flag": frozenset(asked - {f"kafka_version is {kafka_version}"}),
+        "flag": frozenset(flag_values - {f"kafka_version is {kafka_version}"}),
     }
 
 
@@ -180,25 +180,25 @@ class Reached(NamedTuple):
 
     kind: str
     reached: int
-    of: int | None
+    total: int | None
     """Number of items that can be reached; None if no table lists them all."""
-    never: tuple[str, ...]
+    unreached: tuple[str, ...]
     """Names of the items that were not reached."""
 
 
-def summed_up(items: Iterable[str], kafka_version: str) -> list[Reached]:
+def summarize(items: Iterable[str], kafka_version: str) -> list[Reached]:
     """Return for each kind which items were reached and which were not."""
     found: dict[str, set[str]] = {kind: set() for kind in KINDS}
     for item in items:
         kind, _, name = item.partition(": ")
         found[kind].add(name)
     possible = reachable(kafka_version)
-    summed = []
+    summary = []
     for kind in KINDS:
         if kind in possible:
             reached = found[kind] & possible[kind]
-            never = tuple(sorted(possible[kind] - found[kind]))
-            summed.append(Reached(kind, len(reached), len(possible[kind]), never))
+            unreached = tuple(sorted(possible[kind] - found[kind]))
+            summary.append(Reached(kind, len(reached), len(possible[kind]), unreached))
         else:
-            summed.append(Reached(kind, len(found[kind]), None, ()))
-    return summed
+            summary.append(Reached(kind, len(found[kind]), None, ()))
+    return summary

@@ -23,31 +23,34 @@ def begin(out: Path, settings: Explored, *, resume: bool) -> None:
     path = out / _SETTINGS
     if path.exists():
         if not resume:
-            raise UsageError(f"{out} has an exploration; go on with --resume, or name another one")
+            raise UsageError(
+                f"{out} contains an exploration: continue it with --resume, or name another "
+                "directory"
+            )
         found = json.loads(path.read_text(encoding="utf-8"))
         if found != settings.as_dict():
-            raise UsageError(f"{out} has another exploration: {found}")
+            raise UsageError(f"{out} contains an exploration with other settings: {found}")
         return
     if resume:
-        raise UsageError(f"there is no exploration in {out} to go on with")
+        raise UsageError(f"there is no exploration in {out} to continue")
     out.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(settings.as_dict()) + "\n", encoding="utf-8")
 
 
 def add_runs(
-    out: Path, results: Sequence[Result], new: Sequence[frozenset[str]], made: Collection[int]
+    out: Path, results: Sequence[Result], new: Sequence[frozenset[str]], run_ids: Collection[int]
 ) -> None:
-    """Append a line for each run in ``made``, with the items that it was the first to reach."""
+    """Append a line for each run in ``run_ids``, with the items that it was the first to reach."""
     with (out / _RUNS).open("a", encoding="utf-8") as file:
         for result, items in zip(results, new, strict=True):
-            attempt = result.attempt
-            if attempt.run_id not in made:
+            trial = result.trial
+            if trial.run_id not in run_ids:
                 continue
             line: dict[str, Any] = {
-                "run": attempt.run_id,
-                "target": attempt.target,
-                "seed": attempt.seed,
-                "steps": attempt.steps,
+                "run": trial.run_id,
+                "target": trial.target,
+                "seed": trial.seed,
+                "steps": trial.steps,
                 "taken": result.taken if items or result.violations else (),
                 "new": sorted(items),
                 "violations": result.violations,
@@ -73,8 +76,8 @@ def read_runs(out: Path, runs: int) -> dict[int, Result]:
             if result is None:
                 break
             whole += len(line)
-            if result.attempt.run_id < runs:
-                found[result.attempt.run_id] = result
+            if result.trial.run_id < runs:
+                found[result.trial.run_id] = result
     with path.open("ab") as file:
         file.truncate(whole)
     return found
@@ -85,15 +88,15 @@ def _result(line: bytes) -> Result | None:
     if not line.endswith(b"\n"):
         return None
     try:
-        told = json.loads(line)
+        fields = json.loads(line)
     except ValueError:
         return None
-    steps = None if told["steps"] is None else tuple(told["steps"])
+    steps = None if fields["steps"] is None else tuple(fields["steps"])
     return Result(
-        Trial(told["run"], told["target"], told["seed"], steps),
-        tuple(told["taken"]),
-        tuple(Violation(*violation) for violation in told["violations"]),
-        frozenset(told["new"]),
-        tuple(told["figures"].items()),
-        told["virtual_ms"],
+        Trial(fields["run"], fields["target"], fields["seed"], steps),
+        tuple(fields["taken"]),
+        tuple(Violation(*violation) for violation in fields["violations"]),
+        frozenset(fields["new"]),
+        tuple(fields["figures"].items()),
+        fields["virtual_ms"],
     )

@@ -20,11 +20,11 @@ from .campaign import Campaign, Result, Trial, target_of
 from .directory import add_runs, read_runs
 from .history import TARGETS, Repeatable
 from .invariants.invariant import Violation
-from .mutation import mutated
+from .mutation import mutate
 from .settings import Explored, Settings
 from .step import parse_step
 
-_MUTATED_EACH = 4
+_RUNS_PER_MUTATION = 4
 """Number of runs of which one mutates an earlier run that reached something new."""
 _POOL_MAX = 400
 
@@ -33,7 +33,7 @@ class Find(NamedTuple):
     """A violation, and the first run in which a violation of its signature was found."""
 
     violation: Violation
-    attempt: Trial
+    trial: Trial
     taken: tuple[str, ...]
     """The steps that were done in that run."""
 
@@ -77,14 +77,14 @@ class Exploration(ABC):
         # Target, seed and steps of runs that reached something new.
 
     @abstractmethod
-    def found_so_far(self, kinds: Mapping[str, bool]) -> str:
+    def summarize_finds(self, kinds: Mapping[str, bool]) -> str:
         """Summarize the finds in a few words.
 
         ``kinds`` maps signatures to True if the violation is known as Kafka's own.
         """
 
     @abstractmethod
-    def work(self, attempts: Sequence[Trial]) -> Work:
+    def work(self, trials: Sequence[Trial]) -> Work:
         """Return the trials as work for an engine."""
 
     @abstractmethod
@@ -99,44 +99,44 @@ class Exploration(ABC):
         """Return a value that is equal for runs whose steps can be exchanged."""
         return target
 
-    def attempt(self, run_id: int) -> Trial:
+    def draw_trial(self, run_id: int) -> Trial:
         """Draw a run; all runs of the previous rounds must have been taken."""
         seed = self.settings.seed + run_id
-        if run_id % _MUTATED_EACH == _MUTATED_EACH - 1 and self.pool:
+        if run_id % _RUNS_PER_MUTATION == _RUNS_PER_MUTATION - 1 and self.pool:
             rng = random.Random(f"mutation {seed}")
-            target, its_seed, steps = rng.choice(self.pool)
-            shape = self.shape_of(target, its_seed)
+            target, parent_seed, steps = rng.choice(self.pool)
+            shape = self.shape_of(target, parent_seed)
             others = [
                 lines
                 for name, other_seed, lines in self.pool
                 if self.shape_of(name, other_seed) == shape
             ]
             parsed = [list(map(parse_step, lines)) for lines in (steps, rng.choice(others))]
-            made = mutated(parsed[0], parsed[1], rng)
-            return Trial(run_id, target, its_seed, tuple(map(str, made)))
+            made = mutate(parsed[0], parsed[1], rng)
+            return Trial(run_id, target, parent_seed, tuple(map(str, made)))
         return Trial(run_id, self.target(run_id), seed)
 
     def rounds(self) -> Iterator[list[Trial]]:
         """Yield the trials of each round; the results of a round must be taken before the next."""
         runs, size = self.settings.runs, self.runs_a_round
         for begin in range(0, runs, size):
-            yield [self.attempt(run_id) for run_id in range(begin, min(begin + size, runs))]
+            yield [self.draw_trial(run_id) for run_id in range(begin, min(begin + size, runs))]
 
-    def take(self, results: Sequence[Result], new: Sequence[frozenset[str]]) -> None:
+    def add_results(self, results: Sequence[Result], new: Sequence[frozenset[str]]) -> None:
         """Add results, in the order of their runs, with the new items that each run reached."""
         for result, items in zip(results, new, strict=True):
-            attempt = result.attempt
-            self.done[attempt.run_id] = None
-            self.by_target[attempt.target] = self.by_target.get(attempt.target, 0) + 1
+            trial = result.trial
+            self.done[trial.run_id] = None
+            self.by_target[trial.target] = self.by_target.get(trial.target, 0) + 1
             self.virtual_ms += result.virtual_ms
             for name, count in result.figures:
                 self.figures[name] = self.figures.get(name, 0) + count
             fresh = items - self.reached
             self.reached |= items
             if fresh and result.taken and len(self.pool) < _POOL_MAX:
-                self.pool.append((attempt.target, attempt.seed, result.taken))
+                self.pool.append((trial.target, trial.seed, result.taken))
             for violation in result.violations:
-                find = Find(violation, attempt, result.taken)
+                find = Find(violation, trial, result.taken)
                 self.finds.setdefault(violation.signature, find)
             for signature in sorted({violation.signature for violation in result.violations}):
                 self.counts[signature] = self.counts.get(signature, 0) + 1
@@ -147,16 +147,16 @@ class ClusterExploration(Exploration):
 
     settings: Settings
 
-    def found_so_far(self, kinds: Mapping[str, bool]) -> str:
+    def summarize_finds(self, kinds: Mapping[str, bool]) -> str:
         unknown = sum(not is_known for is_known in kinds.values())
         reached = len(self.reached)
         return f"{len(kinds)} kinds of violation ({unknown} not known), {reached} things reached"
 
-    def work(self, attempts: Sequence[Trial]) -> Work:
-        return Campaign(self.settings.kafka_version, attempts, self.settings.only)
+    def work(self, trials: Sequence[Trial]) -> Work:
+        return Campaign(self.settings.kafka_version, trials, self.settings.only)
 
     def history(self, find: Find) -> Repeatable:
-        history = find.attempt.history(self.settings.kafka_version)
+        history = find.trial.history(self.settings.kafka_version)
         return history.with_steps(list(map(parse_step, find.taken)))
 
     def target(self, run_id: int) -> str:
@@ -184,50 +184,52 @@ class _Session:
         self._budget_s = budget_s
         self._out = out
         self._progress = progress
-        self._earlier = {} if out is None else read_runs(out, exploration.settings.runs)
+        self._earlier_results = {} if out is None else read_runs(out, exploration.settings.runs)
         self._started = time.monotonic()
-        self._made = 0
+        self._completed_runs = 0
         self._kinds: dict[str, bool] = {}  # signature -> True if known as Kafka's own
 
     def run(self, engine: Engine) -> None:
-        for attempts in self._exploration.rounds():
-            self._round(engine, attempts)
+        for trials in self._exploration.rounds():
+            self._round(engine, trials)
 
-    def _round(self, engine: Engine, attempts: Sequence[Trial]) -> None:
+    def _round(self, engine: Engine, trials: Sequence[Trial]) -> None:
         exploration = self._exploration
         known = frozenset(exploration.reached)
         gathered: dict[int, Result] = {
-            one.run_id: self._earlier[one.run_id] for one in attempts if one.run_id in self._earlier
+            one.run_id: self._earlier_results[one.run_id]
+            for one in trials
+            if one.run_id in self._earlier_results
         }
-        rest = [one for one in attempts if one.run_id not in gathered]
+        rest = [one for one in trials if one.run_id not in gathered]
         for result in gathered.values():
             self._kinds.update((one.signature, bool(one.known)) for one in result.violations)
         try:
             for carried in engine.run(exploration.work(rest), rest) if rest else ():
                 result = carried.row["result"]
-                gathered[result.attempt.run_id] = result
-                self._made += 1
+                gathered[result.trial.run_id] = result
+                self._completed_runs += 1
                 self._kinds.update((one.signature, bool(one.known)) for one in result.violations)
-                self._tell(len(exploration.done) + len(gathered))
+                self._report_progress(len(exploration.done) + len(gathered))
         finally:
             results = [gathered[run_id] for run_id in sorted(gathered)]
             new = [result.reached - known for result in results]
             if self._out is not None:
                 made = {one.run_id for one in rest}
                 add_runs(self._out, results, new, made)
-            exploration.take(results, new)
+            exploration.add_results(results, new)
 
-    def _tell(self, done: int) -> None:
+    def _report_progress(self, done: int) -> None:
         """Report the progress; raise ``_BudgetUsed`` once the time budget is used up."""
         exploration, budget_s = self._exploration, self._budget_s
         runs = exploration.settings.runs
         elapsed_s = max(time.monotonic() - self._started, 1e-6)
-        rate = self._made / elapsed_s
+        rate = self._completed_runs / elapsed_s
         left_s, work = (runs - done) / rate, done / runs
         if budget_s is not None:
             left_s = min(left_s, max(budget_s - elapsed_s, 0.0))
             work = max(work, min(elapsed_s / budget_s, 1.0))
-        found = exploration.found_so_far(self._kinds)
+        found = exploration.summarize_finds(self._kinds)
         self._progress(ExplorationProgress(done, runs, work, rate, left_s, found))
         if budget_s is not None and elapsed_s >= budget_s:
             raise _BudgetUsed
@@ -235,7 +237,7 @@ class _Session:
 
 def explore(
     exploration: Exploration,
-    open_it: Callable[[], AbstractContextManager[Engine]],
+    open_engine: Callable[[], AbstractContextManager[Engine]],
     *,
     budget_s: float | None = None,
     out: Path | None = None,
@@ -249,7 +251,7 @@ def explore(
     session = _Session(exploration, budget_s, out, progress)
     ended: BaseException | None = None
     try:
-        with open_it() as engine:
+        with open_engine() as engine:
             session.run(engine)
     except _BudgetUsed:
         pass

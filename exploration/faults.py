@@ -25,7 +25,7 @@ _SHIFTS_MS = (-3_600_000, -5000, -500, 500, 5000, 3_600_000)
 """Milliseconds to shift a wall clock by, far less than any retention time of Kafka."""
 _RATES = (0.3, 0.7, 0.95, 1.0, 1.05, 1.5, 3.0)
 """Clock rates, from slightly wrong to so wrong that the pings of a session are late."""
-HEARD_AFTER_MS = 200
+EXPIRY_NOTICED_MS = 200
 """Milliseconds within which the expiry of a session changes the ISRs."""
 
 
@@ -60,7 +60,7 @@ def zookeepers_down(world: World) -> list[int]:
 
 def _power_off(world: World, rng: random.Random) -> Drawn:
     broker = rng.choice(world.simulation.broker_ids)
-    yield steps.Wait(HEARD_AFTER_MS)
+    yield steps.Wait(EXPIRY_NOTICED_MS)
     yield steps.PowerOff(broker, rng.random() < 0.5)
 
 
@@ -104,7 +104,7 @@ def _cut_zookeeper(world: World, rng: random.Random) -> Drawn:
 
 
 def _heal(world: World, _rng: random.Random) -> Drawn:
-    if world.troubled_network:
+    if world.has_network_faults:
         yield steps.Heal()
 
 
@@ -236,5 +236,5 @@ FAULTS: Choices = {
 }
 """Every fault and admin request, with its weight. New ones are added at the end, so that histories
 in which they are off do not change."""
-UNDONE: frozenset[str] = frozenset({"start", "thaw", "heal", "start ZooKeeper"})
+RECOVERIES: frozenset[str] = frozenset({"start", "thaw", "heal", "start ZooKeeper"})
 """Names of the choices that undo others."""

@@ -7,12 +7,12 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from .coverage import SAMPLED, SAMPLED_KINDS, summed_up
+from .coverage import RUNS_PER_SAMPLE, SAMPLED_KINDS, summarize
 from .explorer import ClusterExploration, Exploration, Find
 from .history import History, Repeatable
 from .invariants.invariant import Violation
 from .known import KNOWN
-from .shrinking import RUNS_MAX, WALL_S_MAX, shrunk
+from .shrinking import RUNS_MAX, WALL_S_MAX, shorten
 
 _NEVER_SHOWN = 12
 """Maximum number of never-reached items shown in a line on the terminal."""
@@ -45,7 +45,7 @@ def finding_of(exploration: Exploration, signature: str, *, shrinks: bool) -> Sh
     violation, shrink_runs = find.violation, 0
     if shrinks:
         outcome = history.run()
-        shorter = shrunk(outcome, signature, RUNS_MAX, WALL_S_MAX)
+        shorter = shorten(outcome, signature, RUNS_MAX, WALL_S_MAX)
         shrink_runs = shorter.runs + 1
         found = shorter.outcome
         history = history.with_steps(found.history.steps or found.taken)
@@ -87,12 +87,12 @@ def coverage_lines(
     exploration: ClusterExploration, never_shown: int = _NEVER_SHOWN
 ) -> Iterator[str]:
     """Yield a line about the coverage of each kind of item."""
-    for reached in summed_up(exploration.reached, exploration.settings.kafka_version):
-        of = "" if reached.of is None else f" of {reached.of}"
-        never = reached.never[:never_shown]
-        more = len(reached.never) - len(never)
+    for reached in summarize(exploration.reached, exploration.settings.kafka_version):
+        of = "" if reached.total is None else f" of {reached.total}"
+        never = reached.unreached[:never_shown]
+        more = len(reached.unreached) - len(never)
         told = f"; never {', '.join(never)}{f' and {more} more' if more else ''}" if never else ""
-        where = f" (one run in {SAMPLED} alone)" if reached.kind in SAMPLED_KINDS else ""
+        where = f" (one run in {RUNS_PER_SAMPLE} alone)" if reached.kind in SAMPLED_KINDS else ""
         yield f"{reached.kind}{where}: {reached.reached}{of}{told}"
 
 

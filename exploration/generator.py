@@ -29,11 +29,11 @@ class Draws(NamedTuple):
     """Names of choices that are always on, because they undo others."""
 
 
-_OFTEN = (1, 3, 9)
+_WEIGHT_FACTORS = (1, 3, 9)
 """Factors for the weight of a choice, one of which is drawn for each history."""
 
 
-def swarmed(draws: Draws, rng: random.Random) -> Draws:
+def draw_swarm(draws: Draws, rng: random.Random) -> Draws:
     """Draw which choices are on in one history, and how frequent each of them is.
 
     A fault that is rare among many others is frequent if few are on, and some bugs show only in the
@@ -41,9 +41,9 @@ def swarmed(draws: Draws, rng: random.Random) -> Draws:
     """
     on = {}
     for name, (weight, choose) in draws.choices.items():
-        is_on, often = rng.random() < 0.5, rng.choice(_OFTEN)
+        is_on, factor = rng.random() < 0.5, rng.choice(_WEIGHT_FACTORS)
         if is_on or name in draws.always:
-            on[name] = weight * often, choose
+            on[name] = weight * factor, choose
     return draws._replace(choices=on or draws.choices)
 
 
@@ -53,7 +53,7 @@ def draw(draws: Draws, world: Any, rng: random.Random) -> Iterator[Step[Any]]:
     Each choice gets a random generator of its own. So a change in how much one choice draws does
     not affect the others.
     """
-    draws = swarmed(draws, random.Random(rng.randrange(1 << 24)))
+    draws = draw_swarm(draws, random.Random(rng.randrange(1 << 24)))
     names = list(draws.choices)
     weights = [weight for weight, _ in draws.choices.values()]
     for _ in range(rng.randint(*draws.counts)):

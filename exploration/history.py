@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from ..protocol.errors import UsageError
-from .coverage import Coverage, is_drawn
+from .coverage import Coverage, is_sampled
 from .generator import draw
 from .invariants.invariant import Violation
 from .step import SETTLES_WITHIN_MS, SETTLING_EVERY_MS, Step, read, written
@@ -107,7 +107,7 @@ class Outcome:
     taken: tuple[Step[Any], ...]
     """The steps that were done, whether given or drawn; steps that did not apply are omitted."""
     violations: tuple[Violation, ...]
-    told: tuple[str, ...]
+    step_log: tuple[str, ...]
     """Lines with the time of each step, including steps that did not apply."""
     virtual_ms: float
     figures: tuple[tuple[str, int], ...]
@@ -132,7 +132,7 @@ class Play:
         self._coverage = coverage
         self.target = target
         self.taken: list[Step[Any]] = []
-        self.told: list[str] = []
+        self.step_log: list[str] = []
 
     def run(self, steps: Iterable[Step[Any]]) -> list[Violation]:
         """Do all steps, end the target, and return the violations.
@@ -140,32 +140,32 @@ class Play:
         Each step is done before the next one is drawn; a step that does not apply is skipped.
         """
         coverage = self._coverage
-        noting = contextlib.nullcontext() if coverage is None else coverage.noting()
-        with self.target.watching(), noting:
+        noting = contextlib.nullcontext() if coverage is None else coverage.recording()
+        with self.target.tracking_defects(), noting:
             for step in steps:
                 at_ms = self.target.world.simulation.now_ms
                 self.taken.append(step)
-                self.told.append(f"{at_ms:10.2f} ms  {step}")
+                self.step_log.append(f"{at_ms:10.2f} ms  {step}")
                 if self._do(step) and self._coverage is not None:
-                    self._coverage.took(step)
-            self._tell("heal")
+                    self._coverage.record_step(step)
+            self._log("heal")
             violations = self.target.end()
-            self._tell("judged")
+            self._log("judged")
         return violations
 
     def _do(self, step: Step[Any]) -> bool:
         world = self.target.world
         if not step.do(world):
             self.taken.pop()
-            self.told[-1] += " (not possible)"
+            self.step_log[-1] += " (not possible)"
             return False
         if not step.is_settled(world):
             settled = functools.partial(step.is_settled, world)
             world.simulation.run_until(settled, SETTLES_WITHIN_MS, every_ms=SETTLING_EVERY_MS)
         return True
 
-    def _tell(self, text: str) -> None:
-        self.told.append(f"{self.target.world.simulation.now_ms:10.2f} ms  {text}")
+    def _log(self, text: str) -> None:
+        self.step_log.append(f"{self.target.world.simulation.now_ms:10.2f} ms  {text}")
 
 
 def drawn_steps(target: Target, seed: int) -> Iterator[Step[Any]]:
@@ -189,12 +189,12 @@ def run(
     try:
         target = history.target(history.kafka_version, history.seed, trace is not None, only)
         if covers:
-            coverage = Coverage(target, is_drawn(history.seed))
+            coverage = Coverage(target, is_sampled(history.seed))
         play = Play(target, coverage)
         steps = history.steps
         violations = play.run(drawn_steps(target, history.seed) if steps is None else steps)
     except Exception as error:
-        violations = [] if play is None else play.target.found.violations()
+        violations = [] if play is None else play.target.violation_log.violations()
         now_ms = 0.0 if play is None else play.target.world.simulation.now_ms
         last = traceback.extract_tb(error.__traceback__)[-1]
         where = f"{Path(last.filename).name}:{last.lineno}"
@@ -212,7 +212,7 @@ def run(
         history,
         tuple(play.taken),
         tuple(violations),
-        tuple(play.told),
+        tuple(play.step_log),
         simulation.now_ms,
         figures,
         frozenset() if coverage is None else frozenset(coverage.items),

@@ -15,7 +15,7 @@ from unittest import mock
 from ..protocol.values import NO_LEADER, ReplicaAssignment, TopicPartition
 from ..protocol.versions import Behaviour
 from ..statemachines.machines.known_topics import KnownTopics
-from .watch import SeenReplica, Stored, Watch
+from .watch import ReportedReplica, StoredLeadership, Watch
 
 KNOWN: dict[str, str] = {
     "KIP-101 (loss)": "a follower truncates to its high watermark, which lags, and then leads",
@@ -44,7 +44,7 @@ KNOWN: dict[str, str] = {
     "(docs/kafka/groups-and-transactions.md)",
 }
 """Name of each known defect of Kafka -> what happens then."""
-_OF_LOGS = frozenset(
+_LOG_PROMISES = frozenset(
     {
         "AcknowledgedSurvive",
         "LogMatching",
@@ -57,7 +57,7 @@ _OF_LOGS = frozenset(
 )
 """The promises that break if logs are truncated or kept wrongly."""
 
-_JOINING_MS = 2_000
+_ISR_JOIN_MS_MAX = 2_000
 """Maximum time in milliseconds in which a leader may not know of a new member of the ISR."""
 
 
@@ -68,44 +68,44 @@ class Caveat(NamedTuple):
     name: str
 
 
-class Known:
+class DefectTracker:
     """Notes, during one run, where defects of Kafka may cause violations."""
 
     def __init__(self, behaviour: Behaviour, watch: Watch, now_ms: Callable[[], float]) -> None:
         self._behaviour = behaviour
         self._now_ms = now_ms
         self._joined_ms: dict[tuple[TopicPartition, int], float] = {}
-        self.notes: dict[TopicPartition, list[Caveat]] = {}
+        self.caveats: dict[TopicPartition, list[Caveat]] = {}
         self._divergences: dict[TopicPartition, list[Caveat]] = {}  # these lead to truncation, too
         self.dropped: dict[TopicPartition, set[int]] = {}
         """Replicas that were being added until a later request dropped them, in sync or not."""
-        self._taken_back: dict[TopicPartition, set[int]] = {}
+        self._added_again: dict[TopicPartition, set[int]] = {}
         """Dropped replicas that another request adds again, with empty logs."""
         self._watch = watch
         self._leaders: dict[TopicPartition, dict[int, int]] = {}
         """The leader elected in each leader epoch, as stored in ZooKeeper."""
-        self._missing: dict[tuple[TopicPartition, int], int] = {}
+        self._missed_leaderships: dict[tuple[TopicPartition, int], int] = {}
         """(partition, leader) -> the epoch in which a broker leads again that did not learn in time
         of another leader in between. This explains nothing about later epochs."""
-        watch.hear("on_stored", self._note_elected)
-        watch.hear("on_role", self._note_follows)
+        watch.add_listener("on_stored", self._note_elected)
+        watch.add_listener("on_role", self._note_follows)
         if behaviour.reassignment_api:
-            watch.hear("on_role", self._note_taken_back)
+            watch.add_listener("on_role", self._note_added_again)
         if behaviour.truncation == "high_watermark":
-            watch.hear("on_offsets", self._note_cut)
+            watch.add_listener("on_offsets", self._note_truncation)
         if not behaviour.alter_isr:
-            watch.hear("on_stored", self._note_joined)
+            watch.add_listener("on_stored", self._note_joined)
 
-    def name_of(self, promise: str, where: TopicPartition | None, offset: int | None) -> str:
+    def defect_of(self, promise: str, where: TopicPartition | None, offset: int | None) -> str:
         """Return the name of the defect that explains a broken promise; empty if none does."""
-        if where is None or promise not in _OF_LOGS:
+        if where is None or promise not in _LOG_PROMISES:
             return ""
-        for note in self._divergences.get(where, []) + self.notes.get(where, []):
+        for note in self._divergences.get(where, []) + self.caveats.get(where, []):
             if offset is None or offset >= note.offset:
                 return note.name
         return ""
 
-    def name_of_lag(self, where: TopicPartition, member: int) -> str:
+    def defect_of_lag(self, where: TopicPartition, member: int) -> str:
         """Return the name of the defect by which an ISR member lacks records below the high
         watermark; empty if none does.
 
@@ -115,20 +115,22 @@ class Known:
         """
         leader = self._watch.leader_of(where)
         if leader is not None:
-            again = self._missing.get((where, leader.broker))
-            if again is not None and leader.leader_epoch <= again:
+            resumed_epoch = self._missed_leaderships.get((where, leader.broker))
+            if resumed_epoch is not None and leader.leader_epoch <= resumed_epoch:
                 return "missed leader"
         if self._behaviour.alter_isr:
             return ""
         joined_ms = self._joined_ms.get((where, member))
-        is_new = joined_ms is not None and self._now_ms() - joined_ms < _JOINING_MS
+        is_new = joined_ms is not None and self._now_ms() - joined_ms < _ISR_JOIN_MS_MAX
         return "KIP-497" if is_new else ""
 
-    def _note_elected(self, where: TopicPartition, stored: Stored, _before: Stored | None) -> None:
+    def _note_elected(
+        self, where: TopicPartition, stored: StoredLeadership, _before: StoredLeadership | None
+    ) -> None:
         leaders = self._leaders.setdefault(where, {})
         leaders[stored.leader_epoch] = stored.leader
         seen = self._watch.replica(where, stored.leader)
-        if seen is None or not seen.leads:
+        if seen is None or not seen.is_leader:
             return
         others = {
             leader
@@ -136,38 +138,45 @@ class Known:
             if epoch > seen.leader_epoch and leader not in (stored.leader, NO_LEADER)
         }
         if others:
-            self._missing[where, stored.leader] = stored.leader_epoch
+            self._missed_leaderships[where, stored.leader] = stored.leader_epoch
 
-    def _note_follows(self, replica: SeenReplica) -> None:
-        if not replica.leads:
-            self._missing.pop((replica.where, replica.broker), None)
+    def _note_follows(self, replica: ReportedReplica) -> None:
+        if not replica.is_leader:
+            self._missed_leaderships.pop((replica.where, replica.broker), None)
 
-    def _note_joined(self, where: TopicPartition, stored: Stored, before: Stored | None) -> None:
+    def _note_joined(
+        self, where: TopicPartition, stored: StoredLeadership, before: StoredLeadership | None
+    ) -> None:
         for member in set(stored.isr).difference(() if before is None else before.isr):
             self._joined_ms[where, member] = self._now_ms()
 
-    def note(self, where: TopicPartition, offset: int, name: str) -> None:
-        self.notes.setdefault(where, []).append(Caveat(offset, name))
+    def add_caveat(self, where: TopicPartition, offset: int, name: str) -> None:
+        self.caveats.setdefault(where, []).append(Caveat(offset, name))
 
-    def _note_cut(self, replica: SeenReplica, end_before: int, _mark_before: int) -> None:
+    def _note_truncation(
+        self, replica: ReportedReplica, log_end_offset_before: int, _high_watermark_before: int
+    ) -> None:
         """Note that a follower truncates to its high watermark, as it does until 0.10, even if
         records above it are acknowledged."""
-        if replica.end < end_before and replica.end == replica.mark:
-            self.note(replica.where, replica.end, "KIP-101 (loss)")
+        if (
+            replica.log_end_offset < log_end_offset_before
+            and replica.log_end_offset == replica.high_watermark
+        ):
+            self.add_caveat(replica.where, replica.log_end_offset, "KIP-101 (loss)")
 
-    def _note_taken_back(self, replica: SeenReplica) -> None:
+    def _note_added_again(self, replica: ReportedReplica) -> None:
         """Note that a dropped replica that was added again leads with an empty log, which can
         happen as the ISR still contains it. A replica that has copied the log loses nothing."""
-        is_back = replica.broker in self._taken_back.get(replica.where, ())
-        if is_back and replica.leads and replica.end == 0:
-            self.note(replica.where, 0, "dropped in sync")
+        is_back = replica.broker in self._added_again.get(replica.where, ())
+        if is_back and replica.is_leader and replica.log_end_offset == 0:
+            self.add_caveat(replica.where, 0, "dropped in sync")
 
     def note_divergence(
-        self, replica: SeenReplica, leader: SeenReplica, offset: int, mark: int
+        self, replica: ReportedReplica, leader: ReportedReplica, offset: int, high_watermark: int
     ) -> None:
         """Note that a follower appends to a log that differs from its leader's from an offset on.
 
-        ``mark`` was the follower's high watermark. Until 0.10, a follower keeps the records below
+        ``high_watermark`` was that of the follower. Until 0.10, a follower keeps the records below
         its high watermark even if its leader has lost them (KIP-101). Up to 1.1,
         ``LeaderEpochFileCache.endOffsetFor`` answers with the start of the next epoch that the
         leader knows, although the requested epoch starts at an earlier offset in the follower's log
@@ -176,9 +185,9 @@ class Known:
         """
         flags = self._behaviour
         if flags.truncation == "high_watermark":
-            name = "KIP-101 (divergence)" if offset < mark else "KIP-320"
+            name = "KIP-101 (divergence)" if offset < high_watermark else "KIP-320"
         elif (
-            replica.asks_epoch
+            replica.has_requested_epoch_end
             and replica.leader_epoch == leader.leader_epoch
             and not flags.epoch_truncation_rounds
         ):
@@ -189,7 +198,7 @@ class Known:
             return
         self._divergences.setdefault(replica.where, []).append(Caveat(offset, name))
 
-    def noting(self) -> contextlib.AbstractContextManager[Any]:
+    def tracking(self) -> contextlib.AbstractContextManager[Any]:
         """Note within this context which replicas are dropped again by
         ``KafkaController.updateCurrentReassignment``; only one history of the process at a time
         may do so."""
@@ -202,9 +211,9 @@ class Known:
                 adding = topics.partition_full_replica_assignment(where).adding
                 dropped = self.dropped.setdefault(where, set())
                 dropped.update(adding)
-                taken_back = dropped.intersection(assignment.replicas)
-                self._taken_back.setdefault(where, set()).update(taken_back)
-                dropped -= taken_back
+                added_again = dropped.intersection(assignment.replicas)
+                self._added_again.setdefault(where, set()).update(added_again)
+                dropped -= added_again
             update(topics, where, assignment)
 
         return mock.patch.object(KnownTopics, "update_partition_full_replica_assignment", noting)

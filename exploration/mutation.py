@@ -11,11 +11,11 @@ from .step import Step
 
 _Steps = list[Step[Any]]
 _WAITS_MS = (0, 1, 10, 200, 1000, 4000, 8000)
-_MOST_CHANGES = 4
-_MOST_STEPS = 60
+_CHANGES_MAX = 4
+_STEPS_MAX = 60
 
 
-def _leave_out(steps: _Steps, _other: Sequence[Step[Any]], rng: random.Random) -> None:
+def _remove(steps: _Steps, _other: Sequence[Step[Any]], rng: random.Random) -> None:
     del steps[rng.randrange(len(steps))]
 
 
@@ -23,12 +23,12 @@ def _repeat(steps: _Steps, _other: Sequence[Step[Any]], rng: random.Random) -> N
     steps.insert(rng.randrange(len(steps) + 1), rng.choice(steps))
 
 
-def _exchange(steps: _Steps, _other: Sequence[Step[Any]], rng: random.Random) -> None:
+def _swap(steps: _Steps, _other: Sequence[Step[Any]], rng: random.Random) -> None:
     one, other = rng.randrange(len(steps)), rng.randrange(len(steps))
     steps[one], steps[other] = steps[other], steps[one]
 
 
-def _wait_otherwise(steps: _Steps, _other: Sequence[Step[Any]], rng: random.Random) -> None:
+def _change_wait(steps: _Steps, _other: Sequence[Step[Any]], rng: random.Random) -> None:
     place = rng.randrange(len(steps))
     wait = Wait(rng.choice(_WAITS_MS))
     if isinstance(steps[place], Wait):
@@ -37,7 +37,7 @@ def _wait_otherwise(steps: _Steps, _other: Sequence[Step[Any]], rng: random.Rand
         steps.insert(place, wait)
 
 
-def _borrow(steps: _Steps, other: Sequence[Step[Any]], rng: random.Random) -> None:
+def _insert_from_other(steps: _Steps, other: Sequence[Step[Any]], rng: random.Random) -> None:
     """Insert some steps of another history; the run skips those that do not apply."""
     begin = rng.randrange(len(other))
     place = rng.randrange(len(steps) + 1)
@@ -45,15 +45,15 @@ def _borrow(steps: _Steps, other: Sequence[Step[Any]], rng: random.Random) -> No
 
 
 _CHANGES: tuple[Callable[[_Steps, Sequence[Step[Any]], random.Random], None], ...] = (
-    _leave_out,
+    _remove,
     _repeat,
-    _exchange,
-    _wait_otherwise,
-    _borrow,
+    _swap,
+    _change_wait,
+    _insert_from_other,
 )
 
 
-def mutated(
+def mutate(
     steps: Sequence[Step[Any]], other: Sequence[Step[Any]], rng: random.Random
 ) -> tuple[Step[Any], ...]:
     """Return the steps of a history with one to four mutations.
@@ -61,8 +61,8 @@ def mutated(
     ``other`` are the steps of another history, from which some may be inserted.
     """
     changed = list(steps)
-    for _ in range(rng.randint(1, _MOST_CHANGES)):
+    for _ in range(rng.randint(1, _CHANGES_MAX)):
         if not changed or not other:
             return tuple(other)
         rng.choice(_CHANGES)(changed, other, rng)
-    return tuple(changed[:_MOST_STEPS])
+    return tuple(changed[:_STEPS_MAX])

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from ..spark_bench.reports.page_parts import escaped, head, table
-from .coverage import SAMPLED, SAMPLED_KINDS, summed_up
+from .coverage import RUNS_PER_SAMPLE, SAMPLED_KINDS, summarize
 from .explorer import ClusterExploration
 from .findings import ShortFind, known_defect, shortening, summary
 from .history import TARGETS
@@ -95,15 +95,15 @@ def _reached(exploration: ClusterExploration) -> Iterator[str]:
     yield "<h2>What was reached</h2>"
     looked = " and ".join(f"{kind}s" for kind in SAMPLED_KINDS)
     yield (
-        f'<p class="about">Only one run in {SAMPLED}, chosen by its seed, inspects '
+        f'<p class="about">Only one run in {RUNS_PER_SAMPLE}, chosen by its seed, inspects '
         f"{escaped(looked)}.</p>"
     )
     rows = []
-    for reached in summed_up(exploration.reached, exploration.settings.kafka_version):
+    for reached in summarize(exploration.reached, exploration.settings.kafka_version):
         never = ""
-        if reached.never:
-            names = escaped(", ".join(reached.never))
-            never = f"<details><summary>{len(reached.never)} names</summary>{names}</details>"
-        of = "" if reached.of is None else f"{reached.of:,}"
+        if reached.unreached:
+            names = escaped(", ".join(reached.unreached))
+            never = f"<details><summary>{len(reached.unreached)} names</summary>{names}</details>"
+        of = "" if reached.total is None else f"{reached.total:,}"
         rows.append((escaped(reached.kind), f"{reached.reached:,}", of, never))
     yield from table(("kind", "reached", "of", "never"), rows, 9)

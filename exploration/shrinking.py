@@ -16,20 +16,20 @@ RUNS_MAX = 200
 WALL_S_MAX = 60.0
 
 
-class _Enough(Exception):
+class _BudgetUsed(Exception):
     """The budget of runs or of time is used up."""
 
 
-class Shorter(NamedTuple):
+class Shortened(NamedTuple):
     """The outcome of a shortened history, and the number of runs that were needed."""
 
     outcome: Outcome
     runs: int
 
 
-def shrunk(
+def shorten(
     outcome: Outcome, signature: str, runs_max: int = RUNS_MAX, wall_s_max: float = WALL_S_MAX
-) -> Shorter:
+) -> Shortened:
     """Remove steps as long as a violation with this signature remains.
 
     It stops after ``runs_max`` runs or about ``wall_s_max`` seconds, with the shortest history
@@ -41,7 +41,7 @@ def shrunk(
     def still_shows(steps: Sequence[Step[Any]]) -> bool:
         nonlocal found, runs
         if runs >= runs_max or time.monotonic() - begun_s >= wall_s_max:
-            raise _Enough
+            raise _BudgetUsed
         runs += 1
         shorter = outcome.history.with_steps(steps).run()
         shows = any(violation.signature == signature for violation in shorter.violations)
@@ -49,9 +49,9 @@ def shrunk(
             found = shorter
         return shows
 
-    with contextlib.suppress(_Enough):
+    with contextlib.suppress(_BudgetUsed):
         shrink(outcome.taken, still_shows, _with_waits_joined)
-    return Shorter(found, runs)
+    return Shortened(found, runs)
 
 
 def _with_waits_joined(steps: list[Step[Any]]) -> list[Step[Any]]:

@@ -23,12 +23,12 @@ _TOPICS = "znodes/brokers/topics/"
 _ROLE_NAMES = frozenset({"role", "leader", "leader_epoch", "isr"})
 
 
-class SeenReplica:
+class ReportedReplica:
     """The state of a replica that its broker last reported, since the broker's process started."""
 
     __slots__ = (
-        "asks_epoch", "broker", "cuts", "end", "has_news", "isr", "leader", "leader_epoch", "log",
-        "mark", "role", "where",
+        "broker", "has_requested_epoch_end", "has_unreported_change", "high_watermark", "isr",
+        "leader", "leader_epoch", "log", "log_end_offset", "role", "truncations", "where",
     )  # fmt: skip
 
     def __init__(self, where: TopicPartition, broker: int) -> None:
@@ -41,23 +41,23 @@ class SeenReplica:
         self.isr: tuple[int, ...] = ()
         """The ISR that a leader presumes; empty on followers."""
         self.log: Any = None
-        self.end: int = 0
+        self.log_end_offset: int = 0
         """Log end offset."""
-        self.mark: int = 0
+        self.high_watermark: int = 0
         """High watermark."""
-        self.cuts: int = 0
+        self.truncations: int = 0
         """Number of times that the log was truncated."""
-        self.asks_epoch: bool = False
+        self.has_requested_epoch_end: bool = False
         """True if the replica has looked for its truncation offset since its leader epoch began."""
-        self.has_news: bool = False
+        self.has_unreported_change: bool = False
         """True if a change of role, leader, epoch or ISR has not been passed to listeners yet."""
 
     @property
-    def leads(self) -> bool:
+    def is_leader(self) -> bool:
         return self.role == "leader"
 
 
-class Stored(NamedTuple):
+class StoredLeadership(NamedTuple):
     """The leadership of a partition as stored in ZooKeeper."""
 
     leader: int
@@ -68,38 +68,38 @@ class Stored(NamedTuple):
 
 
 class Watch:
-    """An observer that calls the functions registered by ``hear``.
+    """An observer that calls the functions registered by ``add_listener``.
 
     It has no method ``event`` on purpose, so that no events are created for it.
     """
 
     def __init__(self) -> None:
-        self.replicas: dict[TopicPartition, dict[int, SeenReplica]] = {}
-        self.stored: dict[TopicPartition, Stored] = {}
+        self.replicas: dict[TopicPartition, dict[int, ReportedReplica]] = {}
+        self.stored: dict[TopicPartition, StoredLeadership] = {}
         self.deleted: set[str] = set()
         """Topics that were deleted at least once, and may have been created again from scratch."""
         self.controller_epoch: int = 0
         """The newest stored controller epoch."""
         self.is_alive: Callable[[int], bool] = lambda _broker: True
         self._queues: dict[int, int] = {}
-        self._heard: dict[str, list[Any]] = {}
+        self._listeners: dict[str, list[Any]] = {}
 
-    def hear(self, name: str, function: Callable[..., object]) -> None:
+    def add_listener(self, name: str, function: Callable[..., object]) -> None:
         """Call a function at each event of a name, which is that of a method of ``Invariant``."""
-        self._told(name).append(function)
+        self._listeners_of(name).append(function)
 
-    def _told(self, name: str) -> list[Any]:
+    def _listeners_of(self, name: str) -> list[Any]:
         """Return the list of listeners for an event, to which later listeners are appended."""
-        return self._heard.setdefault(name, [])
+        return self._listeners.setdefault(name, [])
 
-    def replica(self, where: TopicPartition, broker: int) -> SeenReplica | None:
+    def replica(self, where: TopicPartition, broker: int) -> ReportedReplica | None:
         """Return a replica that its broker has reported; None if the broker is not alive."""
         found = self.replicas.get(where, {}).get(broker)
         return None if found is None or not self.is_alive(broker) else found
 
-    def leader_of(self, where: TopicPartition) -> SeenReplica | None:
+    def leader_of(self, where: TopicPartition) -> ReportedReplica | None:
         """Return the leader with the newest epoch among the replicas on live brokers."""
-        found = [r for r in self.replicas.get(where, {}).values() if r.leads]
+        found = [r for r in self.replicas.get(where, {}).values() if r.is_leader]
         living = [replica for replica in found if self.is_alive(replica.broker)]
         return max(living, key=lambda replica: replica.leader_epoch, default=None)
 
@@ -107,11 +107,11 @@ class Watch:
 
     def state_listener(self, _runtime: AbstractRuntime, actor: str) -> StateListener | None:
         if is_controller_name(actor):
-            return self._controller(int(actor.rpartition("-")[2]))
+            return self._controller_listener(int(actor.rpartition("-")[2]))
         if actor.startswith("zk-"):
-            return self._hear_znodes
+            return self._on_znode_change
         broker = broker_id_of(actor)
-        return None if broker is None else self._broker(broker)
+        return None if broker is None else self._broker_listener(broker)
 
     def log_listener(
         self, _runtime: AbstractRuntime, actor: str, paths: tuple[str, str, str]
@@ -119,42 +119,44 @@ class Watch:
         broker = broker_id_of(actor)
         if broker is None:
             return None
-        replica = self._replica_of(_partition(paths[0].partition("/")[0]), broker)
-        on_role, on_offsets = self._told("on_role"), self._told("on_offsets")
+        replica = self._replica_of(_parse_partition(paths[0].partition("/")[0]), broker)
+        on_role, on_offsets = self._listeners_of("on_role"), self._listeners_of("on_offsets")
 
-        def moved(log: LogOffsets) -> None:
-            end, mark = log.log_end_offset, log.high_watermark
-            end_before, mark_before = replica.end, replica.mark
+        def on_log_change(log: LogOffsets) -> None:
+            end, high_watermark = log.log_end_offset, log.high_watermark
+            log_end_offset_before = replica.log_end_offset
+            high_watermark_before = replica.high_watermark
             if replica.log is not log:  # the log was just opened
                 replica.log = log
-                end_before, mark_before = end, mark
-            replica.end, replica.mark = end, mark
-            if replica.has_news:
-                replica.has_news = False
-                for hear in on_role:
-                    hear(replica)
-            if end != end_before or mark != mark_before:
-                if end < end_before:
-                    replica.cuts += 1
-                for hear in on_offsets:
-                    hear(replica, end_before, mark_before)
+                log_end_offset_before, high_watermark_before = end, high_watermark
+            replica.log_end_offset, replica.high_watermark = end, high_watermark
+            if replica.has_unreported_change:
+                replica.has_unreported_change = False
+                for listener in on_role:
+                    listener(replica)
+            if end != log_end_offset_before or high_watermark != high_watermark_before:
+                if end < log_end_offset_before:
+                    replica.truncations += 1
+                for listener in on_offsets:
+                    listener(replica, log_end_offset_before, high_watermark_before)
 
-        return moved
+        return on_log_change
 
     # -- brokers -------------------------------------------------------------------------------
 
-    def _replica_of(self, where: TopicPartition, broker: int) -> SeenReplica:
+    def _replica_of(self, where: TopicPartition, broker: int) -> ReportedReplica:
         by_broker = self.replicas.setdefault(where, {})
         if broker not in by_broker:
-            by_broker[broker] = SeenReplica(where, broker)
+            by_broker[broker] = ReportedReplica(where, broker)
         return by_broker[broker]
 
-    def _broker(self, broker: int) -> StateListener:
+    def _broker_listener(self, broker: int) -> StateListener:
         """Return the listener of a broker that has just started, and forget its replicas."""
         for by_broker in self.replicas.values():
             by_broker.pop(broker, None)
         subjects: dict[str, tuple[Any, str]] = {}
-        on_group, on_transaction = self._told("on_group_state"), self._told("on_transaction_state")
+        on_group = self._listeners_of("on_group_state")
+        on_transaction = self._listeners_of("on_transaction_state")
 
         def subject_of(path: str) -> tuple[Any, str]:
             first, _, rest = path.partition("/")
@@ -164,10 +166,10 @@ class Watch:
             if first == "transaction":
                 return (None, "") if "/" in rest else (rest, "transaction")
             if rest in _ROLE_NAMES or rest == "fetch_stage":
-                return self._replica_of(_partition(first), broker), rest
+                return self._replica_of(_parse_partition(first), broker), rest
             return None, ""
 
-        def changed(path: str, old: Any, new: Any) -> None:
+        def on_state_change(path: str, old: Any, new: Any) -> None:
             subject = subjects.get(path)
             if subject is None:
                 subject = subjects[path] = subject_of(path)
@@ -176,50 +178,51 @@ class Watch:
                 return
             if name == "fetch_stage":
                 if new == "truncating":
-                    about.asks_epoch = True
+                    about.has_requested_epoch_end = True
             elif name == "group":
-                for hear in on_group:
-                    hear(about, old, new)
+                for listener in on_group:
+                    listener(about, old, new)
             elif name == "transaction":
-                for hear in on_transaction:
-                    hear(about, old, new)
+                for listener in on_transaction:
+                    listener(about, old, new)
             else:
-                about.has_news = True
+                about.has_unreported_change = True
                 if name == "leader_epoch":
                     new = -1 if new is None else new
-                    about.asks_epoch = False
+                    about.has_requested_epoch_end = False
                 elif name == "isr":
                     new = new or ()
                 setattr(about, name, new)
                 if name == "role" and new is None:
                     about.log = None
 
-        return changed
+        return on_state_change
 
     # -- controllers ---------------------------------------------------------------------------
 
-    def _controller(self, broker: int) -> StateListener:
+    def _controller_listener(self, broker: int) -> StateListener:
         self._queues[broker] = 0
         event: list[Any] = [None]
-        on_state, on_idle = self._told("on_controller_state"), self._told("on_controller_idle")
+        on_state = self._listeners_of("on_controller_state")
+        on_idle = self._listeners_of("on_controller_idle")
 
-        def changed(path: str, old: Any, new: Any) -> None:
+        def on_state_change(path: str, old: Any, new: Any) -> None:
             if path == "queue_length":
                 self._queues[broker] = new
             elif path == "event":
                 event[0] = new
                 if new is None and not self._queues[broker]:
-                    for hear in on_idle:
-                        hear(broker)
+                    for listener in on_idle:
+                        listener(broker)
             elif on_state and path.endswith("/state"):
-                for hear in on_state:
-                    hear(path[:-6], old, new, event[0])
+                for listener in on_state:
+                    listener(path[:-6], old, new, event[0])
 
-        return changed
+        return on_state_change
 
     # -- ZooKeeper -----------------------------------------------------------------------------
 
-    def _hear_znodes(self, path: str, _old: Any, value: Mapping[str, Any] | None) -> None:
+    def _on_znode_change(self, path: str, _old: Any, value: Mapping[str, Any] | None) -> None:
         """Handle a change of a znode; every server reports it, and only the first report counts."""
         if not path.startswith(_TOPICS):
             if path == "znodes/controller_epoch" and value is not None:
@@ -235,15 +238,15 @@ class Watch:
         if before is not None and value["zxid"] <= before.zxid:
             return
         data = json.loads(value["data"])
-        stored = self.stored[where] = Stored(
+        stored = self.stored[where] = StoredLeadership(
             data["leader"],
             data["leader_epoch"],
             tuple(data["isr"]),
             data["controller_epoch"],
             value["zxid"],
         )
-        for hear in self._told("on_stored"):
-            hear(where, stored, before)
+        for listener in self._listeners_of("on_stored"):
+            listener(where, stored, before)
 
 
 class RecordedWatch(Recorder):
@@ -255,32 +258,32 @@ class RecordedWatch(Recorder):
 
     def state_listener(self, runtime: AbstractRuntime, actor: str) -> StateListener:
         record = super().state_listener(runtime, actor)
-        hear = self._watch.state_listener(runtime, actor)
-        if hear is None:
+        listener = self._watch.state_listener(runtime, actor)
+        if listener is None:
             return record
 
-        def changed(path: str, old: Any, new: Any) -> None:
+        def on_state_change(path: str, old: Any, new: Any) -> None:
             record(path, old, new)
-            hear(path, old, new)
+            listener(path, old, new)
 
-        return changed
+        return on_state_change
 
     def log_listener(
         self, runtime: AbstractRuntime, actor: str, paths: tuple[str, str, str]
     ) -> LogListener:
         record = super().log_listener(runtime, actor, paths)
-        hear = self._watch.log_listener(runtime, actor, paths)
-        if hear is None:
+        listener = self._watch.log_listener(runtime, actor, paths)
+        if listener is None:
             return record
 
-        def moved(log: LogOffsets) -> None:
+        def on_log_change(log: LogOffsets) -> None:
             record(log)
-            hear(log)
+            listener(log)
 
-        return moved
+        return on_log_change
 
 
-def _partition(name: str) -> TopicPartition:
+def _parse_partition(name: str) -> TopicPartition:
     topic, _, number = name.rpartition("-")
     return TopicPartition(topic, int(number))
 

@@ -30,7 +30,7 @@ class World:
         self.deleted: set[str] = set()
         self.requests: list[tuple[str, Task[Any]]] = []
         self.paused: set[int] = set()
-        self.troubled_network: bool = False
+        self.has_network_faults: bool = False
         self.brokers: frozenset[int] = frozenset(simulation.broker_ids)
 
     def alive(self) -> list[int]:
@@ -96,7 +96,7 @@ class World:
         simulation = self.simulation
         return (
             not self.paused
-            and not self.troubled_network
+            and not self.has_network_faults
             and simulation.controller.id is not None
             and all(p.is_alive and p.server.is_serving for p in simulation.zookeepers.values())
             and all(simulation.broker(b).state == "running" for b in simulation.broker_ids)
@@ -129,9 +129,9 @@ class World:
     def end_faults(self) -> None:
         """End all faults of the network, of running brokers and of ZooKeeper servers."""
         simulation = self.simulation
-        if self.troubled_network:
+        if self.has_network_faults:
             simulation.network.heal()
-            self.troubled_network = False
+            self.has_network_faults = False
         for broker_id in sorted(self.paused):
             if simulation.broker(broker_id).is_alive:
                 simulation.broker(broker_id).resume()

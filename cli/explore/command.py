@@ -129,7 +129,7 @@ def replay(
     The exit status is 1 if a promise was broken, whether as a known behaviour of Kafka or not.
     """
     from ...exploration.history import History, read_history, run
-    from ...exploration.shrinking import shrunk
+    from ...exploration.shrinking import shorten
 
     be_silent()
     if file is not None and is_test(file):
@@ -140,10 +140,10 @@ def replay(
         history = History(_target_class(target), kafka_version, seed, steps_of(steps))
     outcome = run(history, None if trace is None else str(trace))
     if shrink and outcome.violations:
-        found = shrunk(outcome, outcome.violations[0].signature)
+        found = shorten(outcome, outcome.violations[0].signature)
         outcome = found.outcome
         print_line(f"shortened in {found.runs} runs: {outcome.history.command}")
-    for line in outcome.told:
+    for line in outcome.step_log:
         print_line(line)
     for violation in outcome.violations:
         print_line(str(violation))

@@ -39,7 +39,7 @@ def explore_test(
     """
     from ...exploration import directory
     from ...exploration.programs.exploration import ProgramExploration, SettingsOfTest
-    from ...exploration.programs.explored_test import closed_at_the_end
+    from ...exploration.programs.explored_test import closing_explored_tests
     from ...exploration.programs.history import bounds_of
 
     foreign = {"--kafka-version": kafka_version, "--target": target, "--invariants": invariants}
@@ -53,7 +53,7 @@ def explore_test(
     check_extent(runs, out, resume)
     budget_s = None if budget is None else seconds(budget)
     _prepare()
-    with ended_by_sigterm(), closed_at_the_end():
+    with ended_by_sigterm(), closing_explored_tests():
         settings = SettingsOfTest(test, seed, runs)
         exploration = ProgramExploration(settings, bounds_of(test, seed))
         if out is not None:
@@ -107,26 +107,26 @@ def _print_all(lines: Iterable[str]) -> None:
 
 def replay_test(test: str, seed: int, steps: str | None, trace: Path | None, shrink: bool) -> None:
     """Run a test once under a seed, with the given faults, or with those that the seed draws."""
-    from ...exploration.programs.explored_test import closed_at_the_end
+    from ...exploration.programs.explored_test import closing_explored_tests
     from ...exploration.programs.history import FaultHistory
 
     _prepare()
     history = FaultHistory(test, seed, steps_of(steps))
-    with closed_at_the_end():
+    with closing_explored_tests():
         failed = _replay(history, None if trace is None else str(trace), shrinks=shrink)
     raise typer.Exit(DOES_NOT_HOLD if failed else 0)
 
 
 def _replay(history: FaultHistory, trace: str | None, *, shrinks: bool) -> bool:
     """Run a history and print what happens; return whether the test fails."""
-    from ...exploration.shrinking import shrunk
+    from ...exploration.shrinking import shorten
 
     outcome, failure = history.outcome(trace, records=True)
     if shrinks and outcome.violations:
-        found = shrunk(outcome, outcome.violations[0].signature)
+        found = shorten(outcome, outcome.violations[0].signature)
         shorter = found.outcome.resolved
         print_line(f"shortened in {found.runs} runs: {shorter.command}")
         outcome, failure = history.with_steps(shorter.steps or ()).outcome(trace, records=True)
-    _print_all(outcome.told)
+    _print_all(outcome.step_log)
     print_line("the test passes" if failure is None else f"the test fails: {failure.text}")
     return failure is not None

@@ -23,14 +23,14 @@ class ReadsArePrefixes(Invariant):
 
     def _read(self, where: TopicPartition, batch: Any, position: int) -> None:
         if batch.base_offset > position:
-            self.tell(
-                f"{where}: a consumer at {position} was given {batch.base_offset}", where, position
+            self.report(
+                f"{where}: a consumer at {position} received {batch.base_offset}", where, position
             )
         for record in batch.records():
             if record.offset >= position:
                 before = self._seen.setdefault((where, record.offset), record.value)
                 if before != record.value:
-                    self.tell(
+                    self.report(
                         f"{where}: offset {record.offset} was read as {before!r} and then as "
                         f"{record.value!r}",
                         where,
@@ -47,8 +47,8 @@ class ReadsArePrefixes(Invariant):
         for (where, offset), value in self._seen.items():
             if there.get((where, offset)) != value:
                 found = there.get((where, offset))
-                self.tell(
-                    f"{where}: offset {offset} was read as {value!r}, there is {found!r}",
+                self.report(
+                    f"{where}: offset {offset} was read as {value!r}, but the log has {found!r}",
                     where,
                     offset,
                 )
@@ -77,12 +77,12 @@ class NoDuplicates(Invariant):
                 value = record.value or b""
                 counts[value] += 1
                 if counts[value] == 2:
-                    self.tell(f"{where}: {value!r} is there twice", where, record.offset)
+                    self.report(f"{where}: {value!r} is stored twice", where, record.offset)
                     break
                 name = value.partition(b":")[0]
                 if value in acknowledged:
                     if value <= latest.get(name, b""):
-                        self.tell(
+                        self.report(
                             f"{where}: {value!r} comes after {latest[name]!r}", where, record.offset
                         )
                         break
@@ -108,11 +108,11 @@ class TransactionsAreAtomic(Invariant):
         for problem in world.differences():
             checks_epochs = world.simulation.behaviour.coordinators_check_epochs
             known = ""
-            if "records" in problem and world.late and not checks_epochs:
+            if "records" in problem and world.late_offset_commits and not checks_epochs:
                 known = "KAFKA-9144"
-            elif "records" in problem and world.former:
+            elif "records" in problem and world.former_coordinator_answers:
                 known = "former coordinator"
-            self.tell(problem, known=known)
+            self.report(problem, known=known)
 
 
 class OneOwner(Invariant):
@@ -122,7 +122,7 @@ class OneOwner(Invariant):
     def __init__(self, scene: Scene) -> None:
         super().__init__(scene)
         if isinstance(scene.world, GroupWorld):
-            scene.world.on_second_owner = self.tell
+            scene.world.on_second_owner = self.report
 
 
 class CommitsStay(Invariant):
@@ -133,12 +133,12 @@ class CommitsStay(Invariant):
 
     def on_group_state(self, group: str, old: str | None, new: str | None) -> None:
         if old is None and new is not None:
-            self._look()
+            self._check_commits()
 
     def end(self) -> None:
-        self._look()
+        self._check_commits()
 
-    def _look(self) -> None:
+    def _check_commits(self) -> None:
         world = self.scene.world
         if not isinstance(world, GroupWorld):
             return
@@ -150,4 +150,4 @@ class CommitsStay(Invariant):
             value = group.offsets.get(where)
             if value is None or value.offset < offset:
                 there = "none" if value is None else value.offset
-                self.tell(f"{where}: {offset} was committed, there is {there}")
+                self.report(f"{where}: {offset} was committed, but the coordinator has {there}")

@@ -7,14 +7,14 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 from ...protocol.values import TopicPartition
-from ..watch import SeenReplica, Stored, Watch
+from ..watch import ReportedReplica, StoredLeadership, Watch
 
 if TYPE_CHECKING:
-    from ..known import Known
+    from ..known import DefectTracker
     from ..world import World
     from ..worlds.load import Load
 
-_MOST = 8
+_VIOLATIONS_MAX = 8
 """Maximum number of violations recorded per invariant, as the first ones matter most."""
 
 
@@ -45,16 +45,16 @@ def shape_of(text: str) -> str:
     return re.sub(r"\d+(?:\.\d+)?", "#", shape).partition("; ")[0][:120]
 
 
-class Found:
+class ViolationLog:
     """Collects the violations of a run, and names those explained by Kafka's own defects."""
 
-    def __init__(self, now_ms: Callable[[], float], known: Known) -> None:
+    def __init__(self, now_ms: Callable[[], float], defects: DefectTracker) -> None:
         self._now_ms = now_ms
-        self._known = known
-        self._told: list[tuple[Violation, TopicPartition | None, int | None]] = []
+        self._defects = defects
+        self._entries: list[tuple[Violation, TopicPartition | None, int | None]] = []
         self._counts: dict[str, int] = {}
 
-    def tell(
+    def add(
         self,
         promise: str,
         text: str,
@@ -64,15 +64,15 @@ class Found:
     ) -> None:
         """Record a broken promise, with the partition and the offset if known."""
         count = self._counts[promise] = self._counts.get(promise, 0) + 1
-        if count <= _MOST:
-            self._told.append((Violation(promise, text, self._now_ms(), known), where, offset))
+        if count <= _VIOLATIONS_MAX:
+            self._entries.append((Violation(promise, text, self._now_ms(), known), where, offset))
 
     def violations(self) -> list[Violation]:
         """Return all violations, with names; an explanation may be found after its violation."""
-        named = self._known.name_of
+        named = self._defects.defect_of
         return [
             violation._replace(known=named(violation.promise, where, offset) or violation.known)
-            for violation, where, offset in self._told
+            for violation, where, offset in self._entries
         ]
 
 
@@ -81,8 +81,8 @@ class Scene(NamedTuple):
 
     world: World
     watch: Watch
-    found: Found
-    known: Known
+    violation_log: ViolationLog
+    defects: DefectTracker
     load: Load | None
     """The producers and the consumer of the permanent topics; None if the target has none."""
 
@@ -91,7 +91,7 @@ class Invariant:
     """A promise, whose name is the name of its class.
 
     To check a promise throughout the run, a subclass overrides methods ``on_...``, which the watch
-    calls; to check it at the end, the method ``end``. Both report violations by ``tell``.
+    calls; to check it at the end, the method ``end``. Both report violations by ``report``.
     """
 
     is_validation: ClassVar[bool] = False
@@ -109,27 +109,31 @@ class Invariant:
         """Register the overridden ``on_...`` methods with the watch."""
         for name in vars(Invariant):
             if name.startswith("on_") and getattr(type(self), name) is not getattr(Invariant, name):
-                self.watch.hear(name, getattr(self, name))
+                self.watch.add_listener(name, getattr(self, name))
 
-    def tell(
+    def report(
         self,
         text: str,
         where: TopicPartition | None = None,
         offset: int | None = None,
         known: str = "",
     ) -> None:
-        self.scene.found.tell(self.name(), text, where, offset, known)
+        self.scene.violation_log.add(self.name(), text, where, offset, known)
 
     def end(self) -> None:
         """Check the promise on the healed cluster."""
 
-    def on_role(self, replica: SeenReplica) -> None:
+    def on_role(self, replica: ReportedReplica) -> None:
         """Called when the role, leader, epoch or presumed ISR of a replica has changed."""
 
-    def on_offsets(self, replica: SeenReplica, end_before: int, mark_before: int) -> None:
+    def on_offsets(
+        self, replica: ReportedReplica, log_end_offset_before: int, high_watermark_before: int
+    ) -> None:
         """Called when the end or the high watermark of a log has changed."""
 
-    def on_stored(self, where: TopicPartition, stored: Stored, before: Stored | None) -> None:
+    def on_stored(
+        self, where: TopicPartition, stored: StoredLeadership, before: StoredLeadership | None
+    ) -> None:
         """Called when ZooKeeper has stored a leadership of a partition."""
 
     def on_controller_state(
@@ -155,7 +159,7 @@ class Validation(Invariant):
 
     is_validation: ClassVar[bool] = True
 
-    def lacking(self) -> str | None:
+    def unmet_reason(self) -> str | None:
         """Return, in words, why the validation does not hold yet; None if it holds.
 
         The run continues until all validations hold or the time for recovery is over.

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from ...protocol.values import TopicPartition
-from ..watch import SeenReplica, Stored, batch_at
+from ..watch import ReportedReplica, StoredLeadership, batch_at
 from .invariant import Invariant, Scene
 
 NO_LEADER = -1
@@ -31,22 +31,26 @@ class TypeOk(Invariant):
     negative. In every log, log start offset <= high watermark <= log end offset.
     """
 
-    def on_stored(self, where: TopicPartition, stored: Stored, before: Stored | None) -> None:
+    def on_stored(
+        self, where: TopicPartition, stored: StoredLeadership, before: StoredLeadership | None
+    ) -> None:
         brokers = self.scene.world.brokers
         isr = stored.isr
         if stored.leader != NO_LEADER and stored.leader not in brokers:
-            self.tell(f"{where}: the stored leader {stored.leader} is no broker", where)
+            self.report(f"{where}: the stored leader {stored.leader} is not a broker", where)
         if not isr or len(set(isr)) < len(isr) or not brokers.issuperset(isr):
-            self.tell(f"{where}: the stored ISR is {isr}", where)
+            self.report(f"{where}: the stored ISR is {isr}", where)
         if stored.leader_epoch < 0 or stored.controller_epoch < 0:
-            self.tell(f"{where}: the stored leadership is {stored}", where)
+            self.report(f"{where}: the stored leadership is {stored}", where)
 
-    def on_offsets(self, replica: SeenReplica, end_before: int, mark_before: int) -> None:
+    def on_offsets(
+        self, replica: ReportedReplica, log_end_offset_before: int, high_watermark_before: int
+    ) -> None:
         start = replica.log.log_start_offset
-        if not 0 <= start <= replica.mark <= replica.end:
-            self.tell(
-                f"{replica.where} at broker {replica.broker}: begin {start}, high watermark "
-                f"{replica.mark}, end {replica.end}",
+        if not 0 <= start <= replica.high_watermark <= replica.log_end_offset:
+            self.report(
+                f"{replica.where} at broker {replica.broker}: log start {start}, high watermark "
+                f"{replica.high_watermark}, end {replica.log_end_offset}",
                 replica.where,
             )
 
@@ -54,9 +58,11 @@ class TypeOk(Invariant):
 class LeaderInIsr(Invariant):
     """The stored leader of a partition is in the stored ISR."""
 
-    def on_stored(self, where: TopicPartition, stored: Stored, before: Stored | None) -> None:
+    def on_stored(
+        self, where: TopicPartition, stored: StoredLeadership, before: StoredLeadership | None
+    ) -> None:
         if stored.leader not in (NO_LEADER, *stored.isr):
-            self.tell(f"{where}: leader {stored.leader} is not in the ISR {stored.isr}", where)
+            self.report(f"{where}: leader {stored.leader} is not in the ISR {stored.isr}", where)
 
 
 class _InSync(Invariant):
@@ -65,39 +71,39 @@ class _InSync(Invariant):
     A replica that a reassignment removes remains in the ISR for a moment, and is not checked.
     """
 
-    def _check(self, leader: SeenReplica, member: int, whose: str) -> None:
+    def _check(self, leader: ReportedReplica, member: int, isr_owner: str) -> None:
         """Check that an ISR member has the last batch below a leader's high watermark."""
-        mark, where = leader.mark, leader.where
+        high_watermark, where = leader.high_watermark, leader.where
         replica = self.watch.replica(where, member)
         if member == leader.broker or replica is None or replica.log is None:
             return
-        if replica.role is None or not mark or where.topic in self.watch.deleted:
+        if replica.role is None or not high_watermark or where.topic in self.watch.deleted:
             return
         partition = self.scene.world.hosted(leader.broker, where)
         if partition is None or member not in partition.replicas:
             return
-        if replica.end < mark:
-            have = f"ends at {replica.end}"
-        elif mark <= replica.log.log_start_offset or is_same(
-            batch_at(leader.log, mark - 1), batch_at(replica.log, mark - 1)
+        if replica.log_end_offset < high_watermark:
+            problem = f"ends at {replica.log_end_offset}"
+        elif high_watermark <= replica.log.log_start_offset or is_same(
+            batch_at(leader.log, high_watermark - 1), batch_at(replica.log, high_watermark - 1)
         ):
             return
         else:
-            have = f"has another record at {mark - 1}"
-        self.tell(
+            problem = f"has another record at {high_watermark - 1}"
+        self.report(
             f"{where}: broker {leader.broker}, which leads in epoch {leader.leader_epoch}, has the "
-            f"high watermark {mark}, and broker {member} of {whose} ISR {have}",
+            f"high watermark {high_watermark}, and broker {member} of {isr_owner} ISR {problem}",
             where,
-            min(replica.end, mark - 1),
-            self.scene.known.name_of_lag(where, member),
+            min(replica.log_end_offset, high_watermark - 1),
+            self.scene.defects.defect_of_lag(where, member),
         )
 
-    def _leaders(self, where: TopicPartition) -> list[SeenReplica]:
+    def _leaders(self, where: TopicPartition) -> list[ReportedReplica]:
         """Return the replicas on live brokers that presume to lead a partition."""
         return [
             replica
             for replica in self.watch.replicas.get(where, {}).values()
-            if replica.leads and replica.log is not None and self.watch.is_alive(replica.broker)
+            if replica.is_leader and replica.log is not None and self.watch.is_alive(replica.broker)
         ]
 
 
@@ -105,17 +111,19 @@ class WeakIsr(_InSync):
     """For each broker that presumes to lead a partition, the replicas in the ISR that it presumes
     have all records below its high watermark."""
 
-    def on_offsets(self, replica: SeenReplica, end_before: int, mark_before: int) -> None:
-        if replica.leads:
-            if replica.mark > mark_before:
+    def on_offsets(
+        self, replica: ReportedReplica, log_end_offset_before: int, high_watermark_before: int
+    ) -> None:
+        if replica.is_leader:
+            if replica.high_watermark > high_watermark_before:
                 for member in replica.isr:
                     self._check_follower(replica, member)
-        elif replica.end < end_before:
+        elif replica.log_end_offset < log_end_offset_before:
             for leader in self._leaders(replica.where):
                 if replica.broker in leader.isr:
                     self._check_follower(leader, replica.broker)
 
-    def _check_follower(self, leader: SeenReplica, member: int) -> None:
+    def _check_follower(self, leader: ReportedReplica, member: int) -> None:
         """Check a member of the leader's ISR, unless it has moved on to a later leader epoch.
 
         A leader that gets a new ISR advances its high watermark before it reports either of them,
@@ -133,19 +141,23 @@ class StrongIsr(_InSync):
     """For each broker that presumes to lead a partition, the replicas in the stored ISR have all
     records below its high watermark, so that an elected leader has all that consumers have read."""
 
-    def on_offsets(self, replica: SeenReplica, end_before: int, mark_before: int) -> None:
+    def on_offsets(
+        self, replica: ReportedReplica, log_end_offset_before: int, high_watermark_before: int
+    ) -> None:
         stored = self.watch.stored.get(replica.where)
         if stored is None:
             return
-        if replica.leads:
-            if replica.mark > mark_before:
+        if replica.is_leader:
+            if replica.high_watermark > high_watermark_before:
                 for member in stored.isr:
                     self._check(replica, member, "the stored")
-        elif replica.end < end_before and replica.broker in stored.isr:
+        elif replica.log_end_offset < log_end_offset_before and replica.broker in stored.isr:
             for leader in self._leaders(replica.where):
                 self._check(leader, replica.broker, "the stored")
 
-    def on_stored(self, where: TopicPartition, stored: Stored, before: Stored | None) -> None:
+    def on_stored(
+        self, where: TopicPartition, stored: StoredLeadership, before: StoredLeadership | None
+    ) -> None:
         joined = set(stored.isr).difference(() if before is None else before.isr)
         for leader in self._leaders(where) if joined else ():
             for member in sorted(joined):
@@ -163,33 +175,49 @@ class LogMatching(Invariant):
         super().__init__(scene)
         self._compared: dict[tuple[TopicPartition, int], tuple[int, ...]] = {}
 
-    def on_offsets(self, replica: SeenReplica, end_before: int, mark_before: int) -> None:
-        if replica.leads or replica.end <= end_before or replica.leader is None:
+    def on_offsets(
+        self, replica: ReportedReplica, log_end_offset_before: int, high_watermark_before: int
+    ) -> None:
+        if (
+            replica.is_leader
+            or replica.log_end_offset <= log_end_offset_before
+            or replica.leader is None
+        ):
             return
         leader = self.watch.replica(replica.where, replica.leader)
-        if leader is None or not leader.leads or leader.log is None:
+        if leader is None or not leader.is_leader or leader.log is None:
             return
-        now = (leader.broker, leader.leader_epoch, leader.cuts, replica.leader_epoch, replica.cuts)
+        now = (
+            leader.broker,
+            leader.leader_epoch,
+            leader.truncations,
+            replica.leader_epoch,
+            replica.truncations,
+        )
         key = replica.where, replica.broker
         if self._compared.get(key) == now:
             return
         self._compared[key] = now
         if replica.where.topic not in self.watch.deleted:
-            self._compare(leader, replica, end_before, mark_before)
+            self._compare(leader, replica, log_end_offset_before, high_watermark_before)
 
-    def _compare(self, leader: SeenReplica, replica: SeenReplica, end: int, mark: int) -> None:
-        theirs = {batch.base_offset: batch for batch in leader.log.batches()}
+    def _compare(
+        self, leader: ReportedReplica, replica: ReportedReplica, end: int, high_watermark: int
+    ) -> None:
+        leader_batches = {batch.base_offset: batch for batch in leader.log.batches()}
         for batch in replica.log.batches(leader.log.log_start_offset):
             if batch.base_offset >= end:
                 return
             if batch.base_offset >= leader.log.log_start_offset and not is_same(
-                batch, theirs.get(batch.base_offset)
+                batch, leader_batches.get(batch.base_offset)
             ):
-                self.scene.known.note_divergence(replica, leader, batch.base_offset, mark)
-                self.tell(
-                    f"{replica.where}: broker {replica.broker} goes on from offset {end} with what "
-                    f"broker {leader.broker} has, and differs from it from offset "
-                    f"{batch.base_offset} on, in epoch {replica.leader_epoch}",
+                self.scene.defects.note_divergence(
+                    replica, leader, batch.base_offset, high_watermark
+                )
+                self.report(
+                    f"{replica.where}: broker {replica.broker} appends at offset {end} as a "
+                    f"follower of broker {leader.broker} in epoch {replica.leader_epoch}, but "
+                    f"their logs differ from offset {batch.base_offset} on",
                     replica.where,
                     batch.base_offset,
                 )
@@ -201,18 +229,22 @@ class OneLeaderAnEpoch(Invariant):
 
     def __init__(self, scene: Scene) -> None:
         super().__init__(scene)
-        self._took: dict[tuple[TopicPartition, int], int] = {}
+        self._first_leaders: dict[tuple[TopicPartition, int], int] = {}
 
-    def on_offsets(self, replica: SeenReplica, end_before: int, mark_before: int) -> None:
-        if not replica.leads or replica.end <= end_before:
+    def on_offsets(
+        self, replica: ReportedReplica, log_end_offset_before: int, high_watermark_before: int
+    ) -> None:
+        if not replica.is_leader or replica.log_end_offset <= log_end_offset_before:
             return
-        first = self._took.setdefault((replica.where, replica.leader_epoch), replica.broker)
+        first = self._first_leaders.setdefault(
+            (replica.where, replica.leader_epoch), replica.broker
+        )
         if first != replica.broker and replica.where.topic not in self.watch.deleted:
-            self.tell(
-                f"{replica.where}: brokers {first} and {replica.broker} both took records as "
-                f"leaders in epoch {replica.leader_epoch}",
+            self.report(
+                f"{replica.where}: brokers {first} and {replica.broker} both appended records "
+                f"as leaders in epoch {replica.leader_epoch}",
                 replica.where,
-                end_before,
+                log_end_offset_before,
             )
 
 
@@ -222,27 +254,29 @@ class EpochsRise(Invariant):
 
     def __init__(self, scene: Scene) -> None:
         super().__init__(scene)
-        self._epochs: dict[SeenReplica, int] = {}
+        self._epochs: dict[ReportedReplica, int] = {}
 
-    def on_stored(self, where: TopicPartition, stored: Stored, before: Stored | None) -> None:
+    def on_stored(
+        self, where: TopicPartition, stored: StoredLeadership, before: StoredLeadership | None
+    ) -> None:
         if before is None or where.topic in self.watch.deleted:
             return
         for name in ("leader_epoch", "controller_epoch"):
             old, new = getattr(before, name), getattr(stored, name)
             if new < old:
-                self.tell(f"{where}: the stored {name} went from {old} to {new}", where)
+                self.report(f"{where}: the stored {name} went from {old} to {new}", where)
         if stored.leader != before.leader and stored.leader_epoch == before.leader_epoch:
-            self.tell(
+            self.report(
                 f"{where}: leader {stored.leader} takes the place of {before.leader} in the same "
                 f"epoch {stored.leader_epoch}",
                 where,
             )
 
-    def on_role(self, replica: SeenReplica) -> None:
+    def on_role(self, replica: ReportedReplica) -> None:
         before = self._epochs.get(replica, -1)
         epoch = self._epochs[replica] = replica.leader_epoch
         if 0 <= epoch < before and replica.where.topic not in self.watch.deleted:
-            self.tell(
+            self.report(
                 f"{replica.where}: broker {replica.broker} went from leader epoch {before} to "
                 f"{epoch}",
                 replica.where,
@@ -255,13 +289,20 @@ class HighWatermarkRises(Invariant):
     A new leader may start below its predecessor's, as it may not know the latest high watermark.
     """
 
-    def on_offsets(self, replica: SeenReplica, end_before: int, mark_before: int) -> None:
-        if replica.leads and replica.mark < mark_before and not replica.has_news:
-            self.tell(
+    def on_offsets(
+        self, replica: ReportedReplica, log_end_offset_before: int, high_watermark_before: int
+    ) -> None:
+        if (
+            replica.is_leader
+            and replica.high_watermark < high_watermark_before
+            and not replica.has_unreported_change
+        ):
+            self.report(
                 f"{replica.where}: the high watermark of broker {replica.broker}, which leads in "
-                f"epoch {replica.leader_epoch}, fell from {mark_before} to {replica.mark}",
+                f"epoch {replica.leader_epoch}, fell from {high_watermark_before} to "
+                f"{replica.high_watermark}",
                 replica.where,
-                replica.mark,
+                replica.high_watermark,
             )
 
 
@@ -271,9 +312,9 @@ class AcknowledgedSurvive(Invariant):
     Records are looked for at each broker that becomes a leader, and at the end.
     """
 
-    def on_role(self, replica: SeenReplica) -> None:
+    def on_role(self, replica: ReportedReplica) -> None:
         load = self.scene.load
-        if not replica.leads or load is None or replica.log is None:
+        if not replica.is_leader or load is None or replica.log is None:
             return
         for acknowledged in load.newest_acknowledged(replica.where):
             offset = acknowledged.offset
@@ -283,7 +324,7 @@ class AcknowledgedSurvive(Invariant):
             if batch is None or (
                 acknowledged.batch is not None and not is_same(acknowledged.batch, batch)
             ):
-                self.tell(
+                self.report(
                     f"{replica.where}: {acknowledged}, missing at broker {replica.broker}, which "
                     f"leads in epoch {replica.leader_epoch}",
                     replica.where,
@@ -301,12 +342,12 @@ class AcknowledgedSurvive(Invariant):
             for acknowledged in load.acknowledged.get(where, ()):
                 offset, value = acknowledged.offset, acknowledged.value
                 if value not in values:
-                    self.tell(f"{where}: {acknowledged}, missing in epoch {epoch}", where, offset)
+                    self.report(f"{where}: {acknowledged}, missing in epoch {epoch}", where, offset)
                 elif offset >= 0 and there.get(offset) != value:
                     found = there.get(offset)
-                    self.tell(
+                    self.report(
                         f"{where}: {acknowledged}, another record is there in epoch {epoch}: "
-                        f"{found!r} and not {value!r}",
+                        f"{found!r} instead of {value!r}",
                         where,
                         offset,
                     )

@@ -13,7 +13,7 @@ from .invariant import Validation
 class BrokersRun(Validation):
     """Every broker runs, and one of them is the controller."""
 
-    def lacking(self) -> str | None:
+    def unmet_reason(self) -> str | None:
         simulation = self.scene.world.simulation
         for broker_id in simulation.broker_ids:
             state = simulation.broker(broker_id).state
@@ -25,7 +25,7 @@ class BrokersRun(Validation):
 class RequestsEnd(Validation):
     """Every request to the controller is answered, and no request is left in ZooKeeper."""
 
-    def lacking(self) -> str | None:
+    def unmet_reason(self) -> str | None:
         world, simulation = self.scene.world, self.scene.world.simulation
         pending = ["/admin/delete_topics/"]
         if simulation.behaviour.failover_drops_notifications:
@@ -48,36 +48,36 @@ class RequestsEnd(Validation):
         for text, task in self.scene.world.requests:
             error = task.exception
             if error is not None and not isinstance(error, KafkaError):
-                self.tell(f"{text} raised {error!r}")
+                self.report(f"{text} raised {error!r}")
 
 
 class RecordsAreAnswered(Validation):
     """Every record that was sent is acknowledged or refused, and each partition takes new ones."""
 
-    def lacking(self) -> str | None:
+    def unmet_reason(self) -> str | None:
         load = self.scene.load
         unfinished = 0 if load is None else sum(one.unfinished for one in load.producers)
-        return f"{unfinished} batches are not finished" if unfinished else None
+        return f"{unfinished} batches are neither acknowledged nor refused" if unfinished else None
 
     def end(self) -> None:
         for topic, number in self.scene.world.main:
             try:
                 self.scene.world.simulation.produce(topic, b"probe", partition=number)
             except FakeKafkaError as error:
-                self.tell(f"{topic}-{number} takes no records: {error}")
+                self.report(f"{topic}-{number} accepts no records: {error}")
 
 
 class MetadataAgrees(Validation):
     """Every broker knows all brokers, and the same leader and leader epoch of each partition as the
     controller; no reassignment is left."""
 
-    def lacking(self) -> str | None:
+    def unmet_reason(self) -> str | None:
         simulation = self.scene.world.simulation
         controller = simulation.running.require_controller().context
         for key in controller.topics.all_partitions():
             if controller.topics.partition_leadership_info(key) is None:
                 return f"{key} has no leader at the controller"
-            wanted = controller.topics.partition_leadership_info(key).leader_and_isr
+            expected = controller.topics.partition_leadership_info(key).leader_and_isr
             adding = controller.topics.partition_full_replica_assignment(key)
             if adding.adding or adding.removing:
                 return f"{key} is still being reassigned: {adding}"
@@ -86,10 +86,10 @@ class MetadataAgrees(Validation):
                 assert broker is not None
                 known = broker.metadata_cache.partition_state(key)
                 if known is None or (known.leader, known.leader_epoch) != (
-                    wanted.leader,
-                    wanted.leader_epoch,
+                    expected.leader,
+                    expected.leader_epoch,
                 ):
-                    return f"{process.name} takes {known} for the state of {key}, not {wanted}"
+                    return f"{process.name} has {known} for {key}, but the controller {expected}"
                 if len(broker.metadata_cache.alive_brokers()) != len(simulation.broker_ids):
                     return f"{process.name} knows {broker.metadata_cache.alive_brokers()}"
         return None
@@ -98,7 +98,7 @@ class MetadataAgrees(Validation):
 class PartitionsOnline(Validation):
     """Every partition has a leader."""
 
-    def lacking(self) -> str | None:
+    def unmet_reason(self) -> str | None:
         for view in self.scene.world.partitions():
             if view.leader is None:
                 return f"{view.topic}-{view.partition} has no leader"
@@ -112,7 +112,7 @@ class IsrWhole(Validation):
     (docs/kafka/reassignment.md#dropped-in-sync).
     """
 
-    def lacking(self) -> str | None:
+    def unmet_reason(self) -> str | None:
         world = self.scene.world
         for topic in world.topics():
             views = world.views(topic)
@@ -130,7 +130,7 @@ class IsrWhole(Validation):
         isr = set(view.isr)
         if self.scene.world.simulation.behaviour.isr_check_fails_at_no_replica:
             where = TopicPartition(view.topic, view.partition)
-            isr -= self.scene.known.dropped.get(where, set())
+            isr -= self.scene.defects.dropped.get(where, set())
         replicas = [view.replica(broker_id) for broker_id in view.replicas]
         ends = {replica.log_end_offset for replica in replicas}
         marks = {replica.high_watermark for replica in replicas}
@@ -152,20 +152,20 @@ class ReplicasIdentical(Validation):
         for topic in self.scene.world.topics():
             for problem in replicas_identical(simulation, [topic]).problems:
                 name, _, number = problem.partition(": ")[0].rpartition("-")
-                self.tell(problem, TopicPartition(name, int(number)))
+                self.report(problem, TopicPartition(name, int(number)))
 
 
 class GroupsStable(Validation):
     """The live members of a group own every partition exactly once, and have read all records."""
 
-    def lacking(self) -> str | None:
+    def unmet_reason(self) -> str | None:
         world = self.scene.world
         if not isinstance(world, GroupWorld):
             return None
         if not world.owns_all():
             owned = {member.name: [str(p) for p in member.owned] for member in world.members}
             return f"the members own {owned}"
-        return None if world.has_read_all() else "the members have not read all there is"
+        return None if world.has_read_all() else "the members have not read all records"
 
 
 class HandlersSucceed(Validation):
@@ -173,4 +173,4 @@ class HandlersSucceed(Validation):
 
     def end(self) -> None:
         for name, error in self.scene.world.simulation.failures:
-            self.tell(f"{name}: {error!r}")
+            self.report(f"{name}: {error!r}")

@@ -21,7 +21,7 @@ _RECOVERY_MS = 60_000
 down."""
 _SUPERVISED_FOR_MS = 20_000
 """Milliseconds after the last fault in which failing clients are still attributed to faults."""
-_STARTS_AGAIN_MS = 1000
+_RESTART_DELAY_MS = 1000
 """Milliseconds until a supervised program that failed is started again."""
 LASTS_AT_MOST_MS = 4 * 3_600_000
 """Virtual time in milliseconds after which a test counts as endless."""
@@ -62,7 +62,7 @@ class Conductor:
         self.simulation: Simulation | None = None
         self.taken: list[Step[Any]] = []
         """The steps that were done, without those that did not apply."""
-        self.told: list[str] = []
+        self.step_log: list[str] = []
         """Lines with the time of each step, including steps that did not apply."""
         self.restarts: list[str] = []
         """Class names of the errors after which programs were started again."""
@@ -92,45 +92,45 @@ class Conductor:
             self.begun_us = self.simulation.runtime.now_us()
             if self._plan is not None:
                 self._steps = iter(self._plan(self._world))
-                self.simulation.running.interrupt(self.begun_us, self._go_on)
+                self.simulation.running.interrupt(self.begun_us, self._apply_steps)
 
     # -- the faults ----------------------------------------------------------------------------
 
-    def _go_on(self) -> None:
+    def _apply_steps(self) -> None:
         """Do the steps before the next wait."""
         if self._settling is not None:
             self._settling_ms += SETTLING_EVERY_MS
             if not self._settling.is_settled(self._world):
                 if self._settling_ms < SETTLES_WITHIN_MS:
-                    self._after(SETTLING_EVERY_MS, self._go_on)
+                    self._call_after(SETTLING_EVERY_MS, self._apply_steps)
                     return
-                self._tell(f"{self._settling} is not over after {SETTLES_WITHIN_MS / 1000:g} s")
+                self._log(f"{self._settling} has not settled within {SETTLES_WITHIN_MS / 1000:g} s")
             self._settling = None
         for step in self._steps:
             if isinstance(step, Wait):
-                left_ms = self._left_ms()
-                ms = step.ms if left_ms is None else min(step.ms, left_ms)
+                remaining_ms = self._remaining_ms()
+                ms = step.ms if remaining_ms is None else min(step.ms, remaining_ms)
                 if ms:
-                    self._tell(Wait(ms))
+                    self._log(Wait(ms))
                     self.taken.append(Wait(ms))
-                if ms == left_ms:
+                if ms == remaining_ms:
                     self._steps = iter(())
                 if ms:
-                    self._after(ms, self._go_on)
+                    self._call_after(ms, self._apply_steps)
                     return
                 continue
-            self._tell(step)
+            self._log(step)
             if not step.do(self._world):
-                self.told[-1] += " (not possible)"
+                self.step_log[-1] += " (not possible)"
                 continue
             self.taken.append(step)
             if not step.is_settled(self._world):
                 self._settling, self._settling_ms = step, 0
-                self._after(SETTLING_EVERY_MS, self._go_on)
+                self._call_after(SETTLING_EVERY_MS, self._apply_steps)
                 return
-        self._end()
+        self._end_faults()
 
-    def _left_ms(self) -> int | None:
+    def _remaining_ms(self) -> int | None:
         """Return the milliseconds until all faults must end; None for no limit."""
         if self._within_ms is None:
             return None
@@ -141,18 +141,18 @@ class Conductor:
         assert self.begun_us is not None
         return (self.simulation.runtime.now_us() - self.begun_us) / 1000
 
-    def _tell(self, what: object) -> None:
-        self.told.append(f"{self._elapsed_ms() / 1000:9.3f} s  {what}")
+    def _log(self, what: object) -> None:
+        self.step_log.append(f"{self._elapsed_ms() / 1000:9.3f} s  {what}")
 
-    def _after(self, ms: int, action: Callable[[], object]) -> None:
+    def _call_after(self, ms: int, action: Callable[[], object]) -> None:
         assert self.simulation is not None
         at_us = self.simulation.runtime.now_us() + ms * 1000
         self.simulation.running.interrupt(at_us, action)
 
-    def _end(self) -> None:
+    def _end_faults(self) -> None:
         """End every fault, so that the rest of the test is free of faults."""
         assert self.simulation is not None
-        self._tell("every fault ends")
+        self._log("every fault ends")
         self._world.end_faults()
         self._ended_us = self.simulation.runtime.now_us()
         self._recover_brokers()
@@ -162,7 +162,7 @@ class Conductor:
         assert self._ended_us is not None
         self._world.recover_brokers()
         if self.simulation.runtime.now_us() < self._ended_us + _RECOVERY_MS * 1000:
-            self._after(_RECOVERY_INTERVAL_MS, self._recover_brokers)
+            self._call_after(_RECOVERY_INTERVAL_MS, self._recover_brokers)
 
     # -- programs that fail --------------------------------------------------------------------
 
@@ -172,24 +172,24 @@ class Conductor:
         Return False if the failure is not attributed to faults.
         """
         assert self.simulation is not None
-        if not self.taken or not _is_of_a_client(error):
+        if not self.taken or not _is_client_error(error):
             return False
         runtime = self.simulation.runtime
         ended_us = self._ended_us
         if ended_us is not None and runtime.now_us() > ended_us + _SUPERVISED_FOR_MS * 1000:
             return False
         self.restarts.append(type(error).__name__)
-        self._tell(f"{program.name} has failed ({type(error).__name__}), and is started again")
+        self._log(f"{program.name} has failed ({type(error).__name__}), and is started again")
 
         def start_again() -> None:
             if not program.is_running and program.name not in self._world.killed:
                 program.start()
 
-        runtime.call_later(None, _STARTS_AGAIN_MS * 1000, start_again)
+        runtime.call_later(None, _RESTART_DELAY_MS * 1000, start_again)
         return True
 
 
-def _is_of_a_client(error: BaseException) -> bool:
+def _is_client_error(error: BaseException) -> bool:
     """Return True if faults can explain an error, as it comes from the network or a library.
 
     Other built-in exceptions of Python indicate a mistake in the program.

@@ -41,16 +41,16 @@ class ProgramExploration(Exploration):
         super().__init__(settings)
         self.bounds: Bounds = bounds
 
-    def found_so_far(self, kinds: Mapping[str, bool]) -> str:
+    def summarize_finds(self, kinds: Mapping[str, bool]) -> str:
         count = len(kinds)
         return f"{count or 'no'} {'way' if count == 1 else 'ways'} to fail found"
 
-    def work(self, attempts: Sequence[Trial]) -> ProgramCampaign:
-        return ProgramCampaign(attempts, self.bounds)
+    def work(self, trials: Sequence[Trial]) -> ProgramCampaign:
+        return ProgramCampaign(trials, self.bounds)
 
     def history(self, find: Find) -> FaultHistory:
-        attempt = find.attempt
-        history = FaultHistory(attempt.target, attempt.seed, bounds=self.bounds)
+        trial = find.trial
+        history = FaultHistory(trial.target, trial.seed, bounds=self.bounds)
         return history.with_steps(list(map(parse_step, find.taken)))
 
     def reached_of(self, kind: str) -> list[str]:

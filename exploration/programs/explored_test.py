@@ -32,8 +32,8 @@ REAL_LIMIT_S = 120.0
 """Maximum real time in seconds for one run of a test."""
 _TERMINATED = 143
 _PACKAGE = Path(__file__).parents[2]
-_TOLD_MAX = 4000
-_ENDS = "RunsEnd"
+_REPORT_CHARACTERS_MAX = 4000
+_RUNS_END = "RunsEnd"
 
 
 class Failure(NamedTuple):
@@ -41,7 +41,7 @@ class Failure(NamedTuple):
 
     text: str
     """Description in one line, which begins in the same way for failures of the same kind."""
-    told: str
+    report: str
     """pytest's report of the failure."""
     promise: str
     """Name of the test, or ``RunsEnd`` for a test that does not end."""
@@ -61,7 +61,7 @@ class ExploredTest:
         self._output = io.StringIO()
         self._failure: tuple[pytest.ExceptionInfo[BaseException], str] | None = None
         self._skipped = ""
-        self._collecting = ""
+        self._collection_error = ""
         self._conductor: Conductor | None = None
         self._level = logging.CRITICAL
         with self._quiet():
@@ -114,13 +114,15 @@ class ExploredTest:
             self._config.hook.pytest_collection(session=self._session)
         except pytest.UsageError as error:
             path, _, name = self.test.partition("::")
-            if self._collecting:
-                raise UsageError(f"{path} cannot be collected:\n{self._collecting}") from error
+            if self._collection_error:
+                raise UsageError(
+                    f"{path} cannot be collected:\n{self._collection_error}"
+                ) from error
             if not Path(path).exists():
                 raise UsageError(f"there is no file {path}") from error
-            raise UsageError(f"{path} has no test {name}{self._others(path)}") from error
-        if self._collecting:
-            raise UsageError(f"{self.test} cannot be collected:\n{self._collecting}")
+            raise UsageError(f"{path} has no test {name}{self._test_names_hint(path)}") from error
+        if self._collection_error:
+            raise UsageError(f"{self.test} cannot be collected:\n{self._collection_error}")
         items = self._session.items
         if not items:
             raise UsageError(f"pytest finds no test at {self.test}")
@@ -128,16 +130,16 @@ class ExploredTest:
             folder = self.test.partition("::")[0]
             names = [f"{folder}::{item.nodeid.partition('::')[2]}" for item in items[:12]]
             more = f"\n  and {len(items) - len(names)} more" if len(items) > len(names) else ""
-            told = "\n".join(f"  {name}" for name in names)
-            raise UsageError(f"{self.test} is {len(items)} tests; name one:\n{told}{more}")
+            listed = "\n".join(f"  {name}" for name in names)
+            raise UsageError(f"{self.test} is {len(items)} tests; name one:\n{listed}{more}")
         (item,) = items
         if "kafka_simulation" not in getattr(item, "fixturenames", ()):
             raise UsageError(
-                f"{self.test} takes no kafka_simulation, the fixture whose cluster is attacked"
+                f"{self.test} does not use the fixture kafka_simulation, whose cluster is attacked"
             )
         return item
 
-    def _others(self, path: str) -> str:
+    def _test_names_hint(self, path: str) -> str:
         """Return the part of an error message that names the tests in a file."""
         names = [item.nodeid.partition("::")[2] for item in self._tests_of(path)]
         return f"; it has {', '.join(names[:12])}" if names else ""
@@ -155,7 +157,7 @@ class ExploredTest:
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
         if report.failed:
-            self._collecting = report.longreprtext
+            self._collection_error = report.longreprtext
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_makereport(
@@ -223,17 +225,17 @@ class ExploredTest:
         """
         self._failure, self._skipped, self._conductor = None, "", conductor
         pytest_plugin.forget(self.item)
-        with self._quiet(), _limited():
+        with self._quiet(), _real_time_limit():
             self.item.ihook.pytest_runtest_protocol(item=self.item, nextitem=self._sibling)
         failure, self._failure = self._failure, None
         if self._skipped:
             raise UsageError(f"{self.test} is skipped: {self._skipped}")
         if failure is None:
             return None
-        error, told = failure
+        error, report = failure
         if isinstance(error.value, SystemExit) and error.value.code == _TERMINATED:
             raise error.value
-        return _failure_of(self.name, error.value, told)
+        return _failure_of(self.name, error.value, report)
 
 
 def _prepared(arguments: list[str], plugin: object) -> Config:
@@ -256,7 +258,7 @@ def explored_test(test: str) -> ExploredTest:
 
 
 @contextlib.contextmanager
-def closed_at_the_end() -> Iterator[None]:
+def closing_explored_tests() -> Iterator[None]:
     """Close and forget all collected tests of this process at the end of this context."""
     try:
         yield
@@ -274,7 +276,7 @@ class _Collected:
 
 
 @contextlib.contextmanager
-def _limited() -> Iterator[None]:
+def _real_time_limit() -> Iterator[None]:
     """Raise ``_RealEndless`` in this context if it takes longer than ``REAL_LIMIT_S``."""
     owner = threading.get_ident()
 
@@ -300,17 +302,17 @@ class _RealEndless(Endless):
 # -- failures --------------------------------------------------------------------------------------
 
 
-def _failure_of(test: str, error: BaseException, told: str) -> Failure:
-    told = told[-_TOLD_MAX:]
+def _failure_of(test: str, error: BaseException, report: str) -> Failure:
+    report = report[-_REPORT_CHARACTERS_MAX:]
     first = " ".join((str(error).splitlines() or [""])[0].split())
     if isinstance(error, Endless):
-        return Failure(first, told, _ENDS)
+        return Failure(first, report, _RUNS_END)
     last, line = _place_of(error.__traceback__)
     if isinstance(error, AssertionError) and last == "checks":
-        return Failure(first, told, test)  # the message of a check already names the kind
+        return Failure(first, report, test)  # the message of a check already names the kind
     if isinstance(error, AssertionError):
-        return Failure(f"{line or 'an assertion'} does not hold; {first}", told, test)
-    return Failure(f"{type(error).__name__} at {line or 'the test'}; {first}", told, test)
+        return Failure(f"{line or 'an assertion'} does not hold; {first}", report, test)
+    return Failure(f"{type(error).__name__} at {line or 'the test'}; {first}", report, test)
 
 
 def _place_of(traceback: TracebackType | None) -> tuple[str, str]:
@@ -320,22 +322,22 @@ def _place_of(traceback: TracebackType | None) -> tuple[str, str]:
         code = traceback.tb_frame.f_code
         path = Path(code.co_filename)
         raised = path.stem
-        if _is_of_the_user(path):
+        if _is_user_code(path):
             line = linecache.getline(code.co_filename, traceback.tb_lineno).strip()
         traceback = traceback.tb_next
     return raised, line
 
 
-def _is_of_the_user(path: Path) -> bool:
+def _is_user_code(path: Path) -> bool:
     text = os.fspath(path)
     if text.startswith("<") or path.is_relative_to(_PACKAGE / "testing"):
         return False
     elsewhere = (*site.getsitepackages(), os.path.dirname(os.__file__))
     inside = any(path.is_relative_to(folder) for folder in elsewhere)
-    own = path.is_relative_to(_PACKAGE) and not _is_beside_the_package(path)
+    own = path.is_relative_to(_PACKAGE) and not _is_example_or_test(path)
     return not inside and not own
 
 
-def _is_beside_the_package(path: Path) -> bool:
+def _is_example_or_test(path: Path) -> bool:
     """Return True for the examples and tests of a checkout, which are inside the package."""
     return path.relative_to(_PACKAGE).parts[0] in ("examples", "tests")

@@ -26,7 +26,7 @@ class ProgramFind(NamedTuple):
     history: FaultHistory
     text: str
     """Description of the failure in one line, from the recorded run."""
-    told: str
+    report: str
     """pytest's report of the failure."""
     outcome: Outcome
     shrink_runs: int
@@ -44,10 +44,12 @@ def find_of(exploration: ProgramExploration, signature: str, *, shrinks: bool) -
     short = finding_of(exploration, signature, shrinks=shrinks)
     assert isinstance(short.history, FaultHistory)
     outcome, failure = short.history.outcome(records=True)
-    text, told = short.violation.text, ""
+    text, report = short.violation.text, ""
     if failure is not None:
-        text, told = failure.text, failure.told
-    return ProgramFind(signature, short.runs, short.history, text, told, outcome, short.shrink_runs)
+        text, report = failure.text, failure.report
+    return ProgramFind(
+        signature, short.runs, short.history, text, report, outcome, short.shrink_runs
+    )
 
 
 def write_find(find: ProgramFind, folder: Path) -> list[Path]:
@@ -87,7 +89,7 @@ def find_lines(find: ProgramFind) -> Iterator[str]:
     steps = timed(find.history.steps or ())[:-1]
     count = f"{len(steps)} {'fault' if len(steps) == 1 else 'faults'}"
     yield f"  {count}{shortening(find.shrink_runs)}:"
-    yield from (f"  {line}" for line in find.outcome.told if "  wait " not in line)
+    yield from (f"  {line}" for line in find.outcome.step_log if "  wait " not in line)
     yield f"  {find.history.command}"
 
 
@@ -106,7 +108,7 @@ def write_report(
         pasted = pasted_path(find, path.parent / "finds")
         if pasted.exists():
             lines += ["```python", pasted.read_text(encoding="utf-8").rstrip(), "```", ""]
-        lines += ["What pytest tells:", "", "```text", find.told.rstrip(), "```", ""]
+        lines += ["What pytest tells:", "", "```text", find.report.rstrip(), "```", ""]
     faults = exploration.reached_of("fault")
     lines += ["## What was tried", "", *(f"- {name}" for name in faults)]
     path.write_text("\n".join(lines) + "\n", encoding="utf-8")

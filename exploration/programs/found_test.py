@@ -77,7 +77,9 @@ def _with_waits(faults: Sequence[Timed]) -> tuple[Step[Any], ...]:
     now_ms = 0
     for at_ms, line in faults:
         if at_ms < now_ms:
-            raise UsageError(f"faults are in the order of their times; {line!r} is at {at_ms} ms")
+            raise UsageError(
+                f"faults must be in order of time: {line!r} at {at_ms} ms follows {now_ms} ms"
+            )
         if at_ms > now_ms:
             steps.append(Wait(at_ms - now_ms))
         now_ms = at_ms

@@ -19,7 +19,7 @@ from .conductor import Conductor, Plan
 from .explored_test import ExploredTest, Failure, explored_test
 from .program_faults import Bounds, drawn_faults
 
-_SHARE = 3
+_FAULT_TIME_DIVISOR = 3
 """Faults end after this fraction (1/3) of the time that a test takes; the rest has no faults."""
 _WITHIN_MAX_MS = 60_000
 _WITHIN_MIN_MS = 500
@@ -88,7 +88,7 @@ def _outcome_of(
     if trace is not None and simulation is not None:
         simulation.save(trace)
     violations: tuple[Violation, ...] = ()
-    told = tuple(conductor.told)
+    step_log = tuple(conductor.step_log)
     if failure is not None:
         violations = (failure.violation(at_ms),)
     figures = (("faults", sum(step.verb != "wait" for step in conductor.taken)),)
@@ -96,7 +96,7 @@ def _outcome_of(
         history,
         tuple(conductor.taken),
         violations,
-        told,
+        step_log,
         at_ms,
         (*figures, ("programs started again", len(conductor.restarts))),
         frozenset(_reached(conductor)),
@@ -134,7 +134,7 @@ def bounds_of(test: str, seed: int) -> Bounds:
     else:
         assert failure is not None
         raise UsageError(
-            f"{test} fails without faults, under seed {seed}: {failure.text}\n{failure.told}"
+            f"{test} fails without faults, under seed {seed}: {failure.text}\n{failure.report}"
         )
     simulation = conductor.simulation
     if simulation is None or conductor.begun_us is None:
@@ -144,7 +144,7 @@ def bounds_of(test: str, seed: int) -> Bounds:
     end_us = simulation.runtime.now_us()
     if not explored.waits_by_sleeping:
         end_us = max(simulation.running.waits_until_us, conductor.begun_us)
-    within_ms = (end_us - conductor.begun_us) // 1000 // _SHARE
+    within_ms = (end_us - conductor.begun_us) // 1000 // _FAULT_TIME_DIVISOR
     within_ms = max(min(within_ms, _WITHIN_MAX_MS), _WITHIN_MIN_MS)
     return Bounds(within_ms, records, tuple(_noted_ms(simulation, conductor.begun_us, within_ms)))
 

@@ -11,7 +11,7 @@ from ...protocol.errors import UsageError, nearest_names
 from ...protocol.names import broker_name
 from ...protocol.values import TopicPartition
 from .. import cluster_steps as steps
-from ..faults import HEARD_AFTER_MS, one_of, zookeepers_down, zookeepers_up
+from ..faults import EXPIRY_NOTICED_MS, one_of, zookeepers_down, zookeepers_up
 from ..generator import Choices, Choose, Draws, draw
 from ..step import Step
 from .program_steps import (
@@ -37,13 +37,13 @@ it cannot connect at its start."""
 _COUNTS = (1, 5)
 _PAUSES_MS = (0, 50, 200, 500, 1000, 4000)
 _DOWN_MS = (0, 200, 500, 3000, 12_000)
-_STILL_MS = (1000, 3000, 7000, 9000, 14_000)
+_PAUSED_MS = (1000, 3000, 7000, 9000, 14_000)
 _CUT_MS = (300, 1500, 4000, 8000, 12_000)
-_LEADERS_OFTEN = 0.7
-_NOTES_OFTEN = 0.75
+_LEADER_PROBABILITY = 0.7
+_NOTE_PROBABILITY = 0.75
 _SHIFTS_MS = (-3_600_000, -5000, 5000, 3_600_000)
 _RATES = (0.7, 0.95, 1.05, 1.5)
-_NEAR_MS = (-150, 150)
+_NOTE_DISTANCE_MS = (-150, 150)
 
 
 class Bounds(NamedTuple):
@@ -100,7 +100,7 @@ def _pick_broker(world: ProgramWorld, rng: random.Random, candidates: list[int])
             if view.leader in candidates and not view.topic.startswith("__")
         }
     )
-    if leaders and rng.random() < _LEADERS_OFTEN:
+    if leaders and rng.random() < _LEADER_PROBABILITY:
         return int(rng.choice(leaders))
     return rng.choice(candidates) if candidates else None
 
@@ -109,14 +109,14 @@ def _pick_stoppable_broker(world: ProgramWorld, rng: random.Random) -> int | Non
     return _pick_broker(world, rng, world.stoppable_brokers())
 
 
-def _heal_after(_what: object) -> Step[Any]:
+def _heal_network(_what: object) -> Step[Any]:
     return steps.Heal()
 
 
 def _power_off_broker(world: ProgramWorld, rng: random.Random) -> Drawn:
     broker = _pick_stoppable_broker(world, rng)
     if broker is not None:
-        yield steps.Wait(HEARD_AFTER_MS)
+        yield steps.Wait(EXPIRY_NOTICED_MS)
         yield steps.PowerOff(broker, rng.random() < 0.5)
         yield steps.Wait(rng.choice((0, 4000)))
         yield steps.Start(broker)
@@ -179,7 +179,7 @@ def _shift_broker_clock(world: ProgramWorld, rng: random.Random) -> Drawn:
 def _set_broker_clock_rate(world: ProgramWorld, rng: random.Random) -> Drawn:
     broker = rng.choice(world.simulation.broker_ids)
     yield steps.SetClockRate(broker, rng.choice(_RATES))
-    yield steps.Wait(rng.choice(_STILL_MS))
+    yield steps.Wait(rng.choice(_PAUSED_MS))
     yield steps.SetClockRate(broker, 1.0)
 
 
@@ -198,7 +198,7 @@ def _elect(_world: ProgramWorld, _rng: random.Random) -> Drawn:
 
 
 def _heal(world: ProgramWorld, _rng: random.Random) -> Drawn:
-    if world.troubled_network:
+    if world.has_network_faults:
         yield steps.Heal()
 
 
@@ -214,10 +214,13 @@ def _paused(world: ProgramWorld) -> list[str]:
 _pick_stoppable_program = _any_of(ProgramWorld.stoppable_programs)
 FAULTS: Choices = {
     "kill_program": (12, _episode(_pick_stoppable_program, KillProgram, _DOWN_MS, RestartProgram)),
-    "pause_program": (8, _episode(_pick_stoppable_program, PauseProgram, _STILL_MS, ResumeProgram)),
+    "pause_program": (
+        8,
+        _episode(_pick_stoppable_program, PauseProgram, _PAUSED_MS, ResumeProgram),
+    ),
     "isolate_program": (
         4,
-        _episode(_any_of(ProgramWorld.attackable_programs), IsolateProgram, _CUT_MS, _heal_after),
+        _episode(_any_of(ProgramWorld.attackable_programs), IsolateProgram, _CUT_MS, _heal_network),
     ),
     "cut_program": (4, _cut_program),
     "slow_program": (1, _slow_program),
@@ -229,7 +232,7 @@ FAULTS: Choices = {
     ),
     "freeze_broker": (
         1,
-        _episode(_pick_stoppable_broker, steps.Freeze, _STILL_MS, steps.Thaw, is_sure=True),
+        _episode(_pick_stoppable_broker, steps.Freeze, _PAUSED_MS, steps.Thaw, is_sure=True),
     ),
     "stop_broker": (2, _stop_broker),
     "isolate_broker": (
@@ -238,7 +241,7 @@ FAULTS: Choices = {
             _pick_stoppable_broker,
             lambda broker: steps.Isolate(broker_name(broker)),
             _CUT_MS,
-            _heal_after,
+            _heal_network,
             is_sure=True,
         ),
     ),
@@ -266,10 +269,10 @@ FAULTS: Choices = {
 }
 """Every fault, with its weight. New ones are added at the end, so that plans in which they are off
 do not change."""
-_UNDONE = frozenset(
+_RECOVERIES = frozenset(
     {"restart_program", "resume_program", "start_broker", "start_zookeeper", "thaw_broker", "heal"}
 )
-KINDS: tuple[str, ...] = tuple(name for name in FAULTS if name not in _UNDONE)
+KINDS: tuple[str, ...] = tuple(name for name in FAULTS if name not in _RECOVERIES)
 """Names of the faults that do harm, which a test can select or exclude."""
 
 
@@ -280,8 +283,8 @@ def _first_ms(bounds: Bounds, rng: random.Random) -> int:
     programs were started.
     """
     latest_ms = max(bounds.within_ms // 2, _FIRST_MS)
-    if bounds.noted_ms and rng.random() < _NOTES_OFTEN:
-        near_ms = rng.choice(bounds.noted_ms) + rng.randint(*_NEAR_MS)
+    if bounds.noted_ms and rng.random() < _NOTE_PROBABILITY:
+        near_ms = rng.choice(bounds.noted_ms) + rng.randint(*_NOTE_DISTANCE_MS)
         return min(max(near_ms, _FIRST_MS), latest_ms)
     return round(math.exp(rng.uniform(math.log(_FIRST_MS), math.log(latest_ms))))
 
@@ -294,12 +297,12 @@ def chosen_kinds(only: Collection[str] | None, without: Collection[str]) -> froz
     for name in (*(only or ()), *without):
         if name not in KINDS:
             raise UsageError(
-                f"the mark kafka_explore names {name!r}, which is no fault"
+                f"the mark kafka_explore names {name!r}, which is not a fault"
                 f"{nearest_names(name, KINDS, len(KINDS))}"
             )
     chosen = frozenset(KINDS if only is None else only) - frozenset(without)
     if not chosen:
-        raise UsageError("the mark kafka_explore leaves no fault to be tried")
+        raise UsageError("the mark kafka_explore excludes every fault")
     return chosen
 
 
@@ -309,5 +312,5 @@ def drawn_faults(
     """Yield the steps of a plan; the caller must do each step before it asks for the next."""
     rng = random.Random(f"faults-{seed}")
     yield steps.Wait(_first_ms(bounds, rng))
-    choices = {name: choice for name, choice in FAULTS.items() if name in kinds | _UNDONE}
-    yield from draw(Draws(choices, _COUNTS, _PAUSES_MS, _UNDONE), world, rng)
+    choices = {name: choice for name, choice in FAULTS.items() if name in kinds | _RECOVERIES}
+    yield from draw(Draws(choices, _COUNTS, _PAUSES_MS, _RECOVERIES), world, rng)

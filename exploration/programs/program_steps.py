@@ -77,7 +77,7 @@ class IsolateProgram(Step[ProgramWorld]):
         if self.program not in world.attackable_programs():
             return False
         world.handle(self.program).isolate()
-        world.troubled_network = True
+        world.has_network_faults = True
         return True
 
 
@@ -96,7 +96,7 @@ class CutProgram(Step[ProgramWorld]):
         one, other = ends if self.direction != "from" else ends[::-1]
         both = self.direction == "both"
         world.simulation.network.partition(one, other, both_ways=both)
-        world.troubled_network = True
+        world.has_network_faults = True
         return True
 
 

@@ -66,7 +66,7 @@ def _find(find: ProgramFind, folder: Path) -> Iterator[str]:
     pasted = pasted_path(find, folder)
     if pasted.exists():
         yield from _folded("A test to paste", pasted.read_text(encoding="utf-8"))
-    yield from _folded("What pytest tells", find.told)
+    yield from _folded("What pytest tells", find.report)
     yield "</article>"
 
 

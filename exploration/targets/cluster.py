@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Hashable
 from typing import ClassVar
 
-from ..faults import FAULTS, UNDONE
+from ..faults import FAULTS, RECOVERIES
 from ..generator import Draws
 from ..invariants.clients import NoDuplicates, ReadsArePrefixes
 from ..invariants.control import ControllerKnowsZookeeper, LegalTransitions
@@ -55,7 +55,7 @@ class LoadedCluster(Target):
     """A cluster with producers that use ``acks=all`` and a consumer, subject to every fault."""
 
     name = "cluster"
-    draws: Draws = Draws(FAULTS, (3, 18), (0, 1, 10, 200, 1000, 1000, 4000, 8000), UNDONE)
+    draws: Draws = Draws(FAULTS, (3, 18), (0, 1, 10, 200, 1000, 1000, 4000, 8000), RECOVERIES)
     promises: ClassVar[tuple[type[Invariant], ...]] = (
         *REPLICATION,
         AcknowledgedSurvive,

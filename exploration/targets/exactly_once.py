@@ -67,15 +67,15 @@ class ExactlyOnce(Target):
     def figures(self) -> dict[str, int]:
         world = self.world
 
-        def total(of: Callable[[SimulatedTransformer], int]) -> int:
-            return sum(map(of, world.transformers))
+        def total(count: Callable[[SimulatedTransformer], int]) -> int:
+            return sum(map(count, world.transformers))
 
         return {
-            "records": sum(len(world.found.get(where, ())) for where in world.outputs),
+            "records": sum(len(world.committed_records.get(where, ())) for where in world.outputs),
             "committed": total(lambda transformer: transformer.committed),
             "aborted": total(lambda transformer: transformer.aborted),
             "fenced": total(lambda transformer: transformer.fenced),
-            "answers of former coordinators": world.former,
+            "answers of former coordinators": world.former_coordinator_answers,
         }
 
     def heal(self, patience_ms: int = HEALED_MS) -> bool:
@@ -83,7 +83,7 @@ class ExactlyOnce(Target):
         reader = simulation.consumer(world.inputs + world.outputs, isolation_level=READ_COMMITTED)
 
         def read(where: TopicPartition, batch: RecordBatch, _position: int) -> None:
-            world.found.setdefault(where, []).extend(batch.records())
+            world.committed_records.setdefault(where, []).extend(batch.records())
 
         reader.on_batch = read
         for broker in sorted(world.paused):

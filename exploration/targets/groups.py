@@ -94,9 +94,9 @@ class ClassicGroups(Target):
             world.join(world.free_name(), 500, None)
         world.produce(tuple(range(PARTITIONS)) * 2)
         try:
-            simulation.run_until(lambda: self.lacking() is None, 2 * _HEALED_MS, every_ms=100)
+            simulation.run_until(lambda: self.first_unmet() is None, 2 * _HEALED_MS, every_ms=100)
         except WaitTimeout:
-            self.tell_lacking(*(self.lacking() or ("", "")))
+            self.report_unmet(*(self.first_unmet() or ("", "")))
             return False
         simulation.run_for(10_000)
         return True

@@ -27,7 +27,7 @@ class Healing:
         self._world = target.world
         self._simulation = target.world.simulation
         self._load = load
-        self._known = target.known
+        self._defects = target.defects
         self._started_brokers: set[int] = set()
         """Brokers that were started during the healing."""
         self._interventions: dict[str, tuple[str, str]] = {}
@@ -54,10 +54,10 @@ class Healing:
         limit_ms = simulation.now_ms + SETTLE_MS
         while True:
             self._recover_brokers()
-            lacking = self._target.lacking()
-            if lacking is None or simulation.now_ms >= limit_ms:
+            unmet = self._target.first_unmet()
+            if unmet is None or simulation.now_ms >= limit_ms:
                 break
-            promise, _ = lacking
+            promise, _ = unmet
             if simulation.now_ms >= limit_ms - SETTLE_MS / 2:
                 self._move_controller_if_stuck()
             if simulation.now_ms >= limit_ms - SETTLE_MS * 0.9 and promise != "BrokersRun":
@@ -68,21 +68,21 @@ class Healing:
                 self._restart_failed_fetcher()
             simulation.run_for(500)
         for promise, (text, name) in self._interventions.items():
-            self._target.tell_lacking(promise, text, name)
-        if lacking is not None:
+            self._target.report_unmet(promise, text, name)
+        if unmet is not None:
             waited_s = SETTLE_MS / 1000
-            text = f"not {waited_s:g} s after the last fault: {lacking[1]}"
-            self._target.tell_lacking(lacking[0], text)
-        return lacking is None
+            text = f"not {waited_s:g} s after the last fault: {unmet[1]}"
+            self._target.report_unmet(unmet[0], text)
+        return unmet is None
 
     def _record_intervention(self, name: str) -> None:
         """Record that an operator helps, with the name of the reason.
 
         The last reason recorded for a promise counts as the one that broke it.
         """
-        lacking = self._target.lacking()
-        if lacking is not None:
-            self._interventions[lacking[0]] = (lacking[1], name)
+        unmet = self._target.first_unmet()
+        if unmet is not None:
+            self._interventions[unmet[0]] = (unmet[1], name)
 
     def _recover_brokers(self) -> None:
         simulation = self._simulation
@@ -108,7 +108,7 @@ class Healing:
         """
         if self._simulation.behaviour.truncation != "high_watermark":
             return  # the healing itself shut it down, for another kind of help
-        for where in sorted(self._known.notes):
+        for where in sorted(self._defects.caveats):
             if broker_id not in self._stored_isr(where) and disk.stored(where) is not None:
                 disk.delete_log(where)
                 self._record_intervention("KIP-101 (divergence)")
@@ -174,7 +174,7 @@ class Healing:
         (``PartitionStateMachine.collectUncleanLeaderElectionState``).
         """
         simulation = self._simulation
-        for where in sorted(self._known.dropped):
+        for where in sorted(self._defects.dropped):
             if simulation.controller.id is None:
                 return
             context = simulation.running.require_controller().context
@@ -182,7 +182,7 @@ class Healing:
             if leadership is None or leadership.leader_and_isr.leader != NO_LEADER:
                 continue
             isr = leadership.leader_and_isr.isr
-            if self._known.dropped[where].issuperset(isr):
+            if self._defects.dropped[where].issuperset(isr):
                 self._elect_outside_isr(where, isr)
             elif where not in self.controller_moved_for:
                 self.controller_moved_for.add(where)
@@ -214,7 +214,7 @@ class Healing:
             replica = view.replica(view.leader)
             epoch_starts = [start for epoch, start in replica.epochs if epoch >= view.leader_epoch]
             end = min(epoch_starts, default=replica.log_end_offset)
-            self._known.note(where, end, "dropped in sync")
+            self._defects.add_caveat(where, end, "dropped in sync")
 
     def _propagate_high_watermarks(self) -> None:
         """Write to partitions in which a follower missed the last high watermark.

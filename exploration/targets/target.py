@@ -8,8 +8,8 @@ from collections.abc import Collection, Hashable
 from typing import ClassVar
 
 from ..generator import Draws
-from ..invariants.invariant import Found, Invariant, Scene, Validation, Violation
-from ..known import Known
+from ..invariants.invariant import Invariant, Scene, Validation, Violation, ViolationLog
+from ..known import DefectTracker
 from ..watch import Watch
 from ..world import World
 from ..worlds.load import Load
@@ -27,11 +27,11 @@ class Target(ABC):
     draws: Draws
     world: World
     watch: Watch
-    known: Known
-    found: Found
+    defects: DefectTracker
+    violation_log: ViolationLog
     scene: Scene
     invariants: list[Invariant]
-    _awaited: list[Validation]
+    _validations: list[Validation]
 
     @abstractmethod
     def __init__(
@@ -59,29 +59,29 @@ class Target(ABC):
         def now_ms() -> float:
             return simulation.now_ms
 
-        self.known = Known(simulation.behaviour, watch, now_ms)
-        self.found = Found(now_ms, self.known)
-        self.scene = scene = Scene(world, watch, self.found, self.known, load)
+        self.defects = DefectTracker(simulation.behaviour, watch, now_ms)
+        self.violation_log = ViolationLog(now_ms, self.defects)
+        self.scene = scene = Scene(world, watch, self.violation_log, self.defects, load)
         chosen = [one for one in self.promises if only is None or one.name() in only]
         self.invariants = [one(scene) for one in chosen]
         for invariant in self.invariants:
             invariant.attach()
-        self._awaited = [one(scene) for one in self.promises if issubclass(one, Validation)]
+        self._validations = [one(scene) for one in self.promises if issubclass(one, Validation)]
 
-    def lacking(self) -> tuple[str, str] | None:
+    def first_unmet(self) -> tuple[str, str] | None:
         """Return the first validation that does not hold yet, with the reason; None if all hold.
 
         The order matters, as most validations cannot be checked until all brokers run.
         """
-        for validation in self._awaited:
-            text = validation.lacking()
+        for validation in self._validations:
+            text = validation.unmet_reason()
             if text is not None:
                 return validation.name(), text
         return None
 
-    def watching(self) -> contextlib.AbstractContextManager[object]:
+    def tracking_defects(self) -> contextlib.AbstractContextManager[object]:
         """Note within this context the events that explain Kafka's own violations."""
-        return self.known.noting()
+        return self.defects.tracking()
 
     @abstractmethod
     def heal(self) -> bool:
@@ -92,12 +92,12 @@ class Target(ABC):
         if self.heal():
             for invariant in self.invariants:
                 invariant.end()
-        return self.found.violations()
+        return self.violation_log.violations()
 
-    def tell_lacking(self, promise: str, text: str, known: str = "") -> None:
+    def report_unmet(self, promise: str, text: str, known: str = "") -> None:
         """Record that the cluster did not recover, or not without help."""
         if any(one.name() == promise for one in self.invariants):
-            self.found.tell(promise, text, known=known)
+            self.violation_log.add(promise, text, known=known)
 
     @abstractmethod
     def figures(self) -> dict[str, int]:

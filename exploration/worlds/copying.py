@@ -50,32 +50,34 @@ class CopyWorld(World):
             TopicPartition("out", number) for number in range(PARTITIONS)
         ]
         self.transformers: list[SimulatedTransformer] = []
-        self.found: dict[TopicPartition, list[Record]] = {}
+        self.committed_records: dict[TopicPartition, list[Record]] = {}
         """Records found by readers of committed records, in the input and in the output."""
         self.sent: int = 0
-        self.former: int = 0
+        self.former_coordinator_answers: int = 0
         """Number of answers with positions by a former coordinator."""
-        self.late: int = 0
+        self.late_offset_commits: int = 0
         """Number of offset commits by producers whose transaction a marker of a later epoch had
         already ended."""
         self._epochs: dict[int, int] = {}  # producer id -> the latest epoch of a marker
         self._producer = simulation.producer(acks="all", max_in_flight=1)
-        simulation.runtime.network.observe(self._look)
+        simulation.runtime.network.observe(self._observe)
 
-    def _look(self, delivery: Delivery) -> None:
+    def _observe(self, delivery: Delivery) -> None:
         """Count the answers of former coordinators, and offset commits that come too late."""
         message = delivery.message
         if type(message) is OffsetFetchResponse and not message.error:
             number = bucket_of(java_string_hash(GROUP_ID), PARTITIONS)
             leader = self.leader(OFFSETS_TOPIC, number)
             if leader is None or delivery.sender.name != broker_name(leader):
-                self.former += 1
+                self.former_coordinator_answers += 1
         elif type(message) is WriteTxnMarkersRequest:
             for marker in message.markers:
                 latest = self._epochs.get(marker.producer_id, -1)
                 self._epochs[marker.producer_id] = max(latest, marker.producer_epoch)
         elif type(message) is TxnOffsetCommitRequest:
-            self.late += message.producer_epoch < self._epochs.get(message.producer_id, -1)
+            self.late_offset_commits += message.producer_epoch < self._epochs.get(
+                message.producer_id, -1
+            )
 
     def feed(self, count: int) -> None:
         for _ in range(count):
@@ -88,7 +90,7 @@ class CopyWorld(World):
 
     def differences(self) -> list[str]:
         """Describe the differences between the input and the output that readers found."""
-        found = self.found
+        found = self.committed_records
         expected: dict[TopicPartition, dict[int, list[bytes | None]]] = {}
         for number, where in enumerate(self.inputs):
             for record in found.get(where, ()):
@@ -184,22 +186,22 @@ def _freeze(world: CopyWorld, rng: random.Random) -> Drawn:
     yield steps.Thaw(broker)
 
 
-def _fed(choose: Choose[CopyWorld]) -> Choose[CopyWorld]:
+def _after_feed(choose: Choose[CopyWorld]) -> Choose[CopyWorld]:
     """Return a choice that produces input records, and waits, before the given choice."""
 
-    def fed(world: CopyWorld, rng: random.Random) -> Drawn:
+    def feed_and_choose(world: CopyWorld, rng: random.Random) -> Drawn:
         yield Feed(rng.randint(5, 30))
         yield steps.Wait(rng.choice((5, 50, 300, 1500, 4000)))
         yield from choose(world, rng)
 
-    return fed
+    return feed_and_choose
 
 
 CHOICES: Choices = {
-    "kill": (2, _fed(one_of(World.stoppable_brokers, steps.Kill))),
-    "kill a leader": (2, _fed(_kill_leader)),
-    "start": (2, _fed(one_of(World.down, steps.Start))),
-    "stop": (1, _fed(_stop)),
-    "take over": (1, _fed(_take_over)),
-    "freeze": (1, _fed(_freeze)),
+    "kill": (2, _after_feed(one_of(World.stoppable_brokers, steps.Kill))),
+    "kill a leader": (2, _after_feed(_kill_leader)),
+    "start": (2, _after_feed(one_of(World.down, steps.Start))),
+    "stop": (1, _after_feed(_stop)),
+    "take over": (1, _after_feed(_take_over)),
+    "freeze": (1, _after_feed(_freeze)),
 }

@@ -37,7 +37,7 @@ class GroupWorld(World):
         """Settings of every member."""
         self.keeps_brokers = keeps_brokers
         self.members: list[SimulatedGroupConsumer] = []
-        self.claims: dict[tuple[int, TopicPartition], str] = {}
+        self.owners: dict[tuple[int, TopicPartition], str] = {}
         """(generation, partition) -> its owner: the instance id of a static member, or a name."""
         self.acknowledged: dict[TopicPartition, int] = {}
         """The largest committed offset that the coordinator acknowledged, by partition."""
@@ -103,7 +103,7 @@ class GroupWorld(World):
         if change.kind != "assigned":
             return
         for partition in consumer.owned:
-            other = self.claims.setdefault((change.generation, partition), owner)
+            other = self.owners.setdefault((change.generation, partition), owner)
             if other != owner:
                 self.on_second_owner(
                     f"{partition} has two owners in generation {change.generation}: "
@@ -116,7 +116,7 @@ class GroupWorld(World):
                 known = self.acknowledged.get(partition, -1)
                 self.acknowledged[partition] = max(known, offset)
 
-    def go(self, member: SimulatedGroupConsumer) -> None:
+    def remove(self, member: SimulatedGroupConsumer) -> None:
         self.note_commits()
         member.halt()
         self.members.remove(member)
@@ -176,7 +176,7 @@ class Leave(Step[GroupWorld]):
             return False
         member.leave()
         world.simulation.run_for(200)
-        world.go(member)
+        world.remove(member)
         return True
 
 
@@ -190,7 +190,7 @@ class Die(Step[GroupWorld]):
         if member is None:
             return False
         member.halt()
-        world.go(member)
+        world.remove(member)
         return True
 
 

@@ -173,5 +173,5 @@ class Load:
         self.renumbered.setdefault(where, set()).update(values)
 
     def _consumed(self, where: TopicPartition, batch: Any, position: int) -> None:
-        for hear in self.on_read:
-            hear(where, batch, position)
+        for callback in self.on_read:
+            callback(where, batch, position)

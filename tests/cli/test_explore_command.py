@@ -92,9 +92,9 @@ def test_a_directory_keeps_one_exploration(
     assert "there is no exploration in" in capsys.readouterr().err
     assert explore(*quick, out) == 0
     assert explore(*quick, out) == 2
-    assert "go on with --resume" in capsys.readouterr().err
+    assert "continue it with --resume" in capsys.readouterr().err
     assert explore(*quick, out, "--resume", "--seed", "7") == 2
-    assert "has another exploration" in capsys.readouterr().err
+    assert "contains an exploration with other settings" in capsys.readouterr().err
 
 
 def test_a_budget_ends_an_exploration(capsys: pytest.CaptureFixture[str]) -> None:

@@ -31,11 +31,11 @@ def test_a_second_owner_and_a_lost_offset_are_reported() -> None:
     target = ClassicGroups("3.9", 1)
     partition = TopicPartition(TOPIC, 0)
     target.world.acknowledged[partition] = 1000
-    target.world.claims[1, partition] = "another"
+    target.world.owners[1, partition] = "another"
     told = [f"{violation.promise}: {violation.text}" for violation in target.end()]
     two = f"{partition} has two owners in generation 1: another and member-1"
     assert f"OneOwner: {two}" in told
-    assert f"CommitsStay: {partition}: 1000 was committed, there is 3" in told
+    assert f"CommitsStay: {partition}: 1000 was committed, but the coordinator has 3" in told
 
 
 def test_the_last_member_stays_and_two_brokers_live() -> None:

@@ -10,7 +10,13 @@ from typing import Any
 import pytest
 from fakekafka.exploration.history import TARGETS
 from fakekafka.exploration.invariants.control import ControllerKnowsZookeeper, LegalTransitions
-from fakekafka.exploration.invariants.invariant import Found, Invariant, Scene, Violation, shape_of
+from fakekafka.exploration.invariants.invariant import (
+    Invariant,
+    Scene,
+    Violation,
+    ViolationLog,
+    shape_of,
+)
 from fakekafka.exploration.invariants.replication import (
     AcknowledgedSurvive,
     EpochsRise,
@@ -22,7 +28,7 @@ from fakekafka.exploration.invariants.replication import (
     TypeOk,
     WeakIsr,
 )
-from fakekafka.exploration.known import Known
+from fakekafka.exploration.known import DefectTracker
 from fakekafka.exploration.watch import Watch
 from fakekafka.exploration.worlds.load import Acknowledged
 from fakekafka.protocol.values import TopicPartition
@@ -52,9 +58,9 @@ class Stage:
             has_consumer_protocol=False,
         )
         load: Any = SimpleNamespace(newest_acknowledged=lambda _where: self.acknowledged)
-        known = Known(flags, self.watch, lambda: 0.0)
-        self.found = Found(lambda: 7.0, known)
-        kind(Scene(world, self.watch, self.found, known, load)).attach()
+        known = DefectTracker(flags, self.watch, lambda: 0.0)
+        self.violation_log = ViolationLog(lambda: 7.0, known)
+        kind(Scene(world, self.watch, self.violation_log, known, load)).attach()
         self.zxid = 0
         self._zk: Any = self.watch.state_listener(None, "zk-1")  # type: ignore[arg-type]
         self._tell: dict[int, Any] = {}
@@ -103,7 +109,7 @@ class Stage:
         self.moved(broker)
 
     def told(self) -> list[Violation]:
-        return self.found.violations()
+        return self.violation_log.violations()
 
 
 def _deposed(stage: Stage) -> None:
@@ -213,17 +219,17 @@ def _again(stage: Stage) -> None:
 
 
 BREAKS: dict[str, tuple[type[Invariant], Case, str]] = {
-    "a leader that is no broker": (TypeOk, lambda s: s.store(9, 0, (1,)), "9 is no broker"),
+    "a leader that is no broker": (TypeOk, lambda s: s.store(9, 0, (1,)), "9 is not a broker"),
     "an empty ISR": (TypeOk, lambda s: s.store(1, 0, ()), "the stored ISR is ()"),
     "a member twice": (TypeOk, lambda s: s.store(1, 0, (1, 1)), "the stored ISR is (1, 1)"),
     "a negative epoch": (TypeOk, lambda s: s.store(1, -1, (1,)), "the stored leadership is"),
-    "a mark beyond the end": (TypeOk, _impossible, "begin 0, high watermark 3, end 2"),
+    "a mark beyond the end": (TypeOk, _impossible, "log start 0, high watermark 3, end 2"),
     "a leader out of sync": (LeaderInIsr, lambda s: s.store(1, 0, (2,)), "not in the ISR (2,)"),
     "a member cuts": (WeakIsr, _behind, "high watermark 3, and broker 2 of its ISR ends at 2"),
     "a stored member cuts": (StrongIsr, _behind, "broker 2 of the stored ISR ends at 2"),
     "a member joins too early": (StrongIsr, _joins_behind, "of the stored ISR ends at 3"),
-    "a follower with other records": (LogMatching, _goes_on, "differs from it from offset 2 on"),
-    "two leaders": (OneLeaderAnEpoch, _two_leaders, "brokers 1 and 2 both took records"),
+    "a follower with other records": (LogMatching, _goes_on, "their logs differ from offset 2 on"),
+    "two leaders": (OneLeaderAnEpoch, _two_leaders, "brokers 1 and 2 both appended records"),
     "a stored epoch falls": (
         EpochsRise,
         _then(lambda s: s.store(1, 5, (1,)), lambda s: s.store(1, 4, (1,))),
@@ -414,8 +420,8 @@ def test_a_promise_can_be_watched_alone() -> None:
     """With ``only``, the other promises report nothing."""
     target = TARGETS["cluster"]("3.9", 1, only={"TypeOk"})
     assert [invariant.name() for invariant in target.invariants] == ["TypeOk"]
-    target.tell_lacking("IsrWhole", "not asked for")
-    assert target.found.violations() == []
+    target.report_unmet("IsrWhole", "not asked for")
+    assert target.violation_log.violations() == []
     target.world.simulation.stop()
 
 

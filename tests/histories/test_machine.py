@@ -22,11 +22,11 @@ from fakekafka.exploration.cluster_steps import (
     Thaw,
     Wait,
 )
-from fakekafka.exploration.generator import Draws, draw, shrink, swarmed
+from fakekafka.exploration.generator import Draws, draw, draw_swarm, shrink
 from fakekafka.exploration.history import History, Outcome, read_history
 from fakekafka.exploration.invariants.invariant import Violation
-from fakekafka.exploration.mutation import mutated
-from fakekafka.exploration.shrinking import shrunk
+from fakekafka.exploration.mutation import mutate
+from fakekafka.exploration.shrinking import shorten
 from fakekafka.exploration.step import Step, parse_step, read, written
 from fakekafka.exploration.targets.cluster import LoadedCluster
 from fakekafka.exploration.worlds.copying import StartApplication
@@ -163,10 +163,10 @@ def test_another_kind_of_violation_is_no_shorter_history(monkeypatch: pytest.Mon
 
     monkeypatch.setattr("fakekafka.exploration.history.run", run)
     outcome = run(History(LoadedCluster, "3.9", 1, tuple(map(Kill, range(7)))))
-    found = shrunk(outcome, outcome.violations[0].signature)
+    found = shorten(outcome, outcome.violations[0].signature)
     assert found.outcome.history.steps == (Kill(1), Kill(4))
-    assert shrunk(outcome, outcome.violations[0].signature, runs_max=3).runs == 3
-    assert shrunk(outcome, outcome.violations[0].signature, wall_s_max=0).outcome == outcome
+    assert shorten(outcome, outcome.violations[0].signature, runs_max=3).runs == 3
+    assert shorten(outcome, outcome.violations[0].signature, wall_s_max=0).outcome == outcome
 
 
 def test_waits_that_follow_each_other_become_one(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -180,7 +180,7 @@ def test_waits_that_follow_each_other_become_one(monkeypatch: pytest.MonkeyPatch
 
     monkeypatch.setattr("fakekafka.exploration.history.run", run)
     outcome = run(History(LoadedCluster, "3.9", 1, (Wait(20), Kill(1), Wait(10))))
-    assert shrunk(outcome, outcome.violations[0].signature).outcome.history.steps == (Wait(30),)
+    assert shorten(outcome, outcome.violations[0].signature).outcome.history.steps == (Wait(30),)
 
 
 def test_a_step_that_does_not_apply_is_skipped_and_reported() -> None:
@@ -198,18 +198,18 @@ def test_a_step_that_does_not_apply_is_skipped_and_reported() -> None:
 def test_a_changed_history_has_steps_of_its_parents() -> None:
     """A mutated history has one to four changes and steps of its parents, the same for a seed."""
     steps, other = [Kill(1), Wait(5), Start(1)], [Kill(2), Thaw(2), Resign()]
-    made = {mutated(steps, other, random.Random(seed)) for seed in range(200)}
+    made = {mutate(steps, other, random.Random(seed)) for seed in range(200)}
     assert len(made) > 100
     assert {step for one in made for step in one if not isinstance(step, Wait)} == {
         Kill(1), Start(1), Kill(2), Thaw(2), Resign()
     }  # fmt: skip
-    assert mutated(steps, other, random.Random(3)) == mutated(steps, other, random.Random(3))
+    assert mutate(steps, other, random.Random(3)) == mutate(steps, other, random.Random(3))
 
 
 def test_a_swarm_uses_only_some_kinds_of_fault() -> None:
     """A swarm draws some kinds of fault per history, and always those that undo faults."""
     draws = Draws(dict.fromkeys("abcdef", (1, _add)), (1, 1), always=frozenset("a"))
-    drawn = [swarmed(draws, random.Random(seed)).choices for seed in range(50)]
+    drawn = [draw_swarm(draws, random.Random(seed)).choices for seed in range(50)]
     assert all("a" in choices for choices in drawn)
     assert len({tuple(choices) for choices in drawn}) > 15
     assert {weight for choices in drawn for weight, _ in choices.values()} == {1, 3, 9}

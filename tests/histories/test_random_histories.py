@@ -68,7 +68,7 @@ def test_an_isr_that_a_reassignment_dropped_is_replaced_uncleanly(version: str) 
     violations = Play(target).run(present(history.steps))
     assert {violation.known for violation in violations} == {"dropped in sync"}
     assert {"PartitionsOnline", "AcknowledgedSurvive"} <= {one.promise for one in violations}
-    assert target.known.notes == {TopicPartition("main-1", 1): [Caveat(0, "dropped in sync")]}
+    assert target.defects.caveats == {TopicPartition("main-1", 1): [Caveat(0, "dropped in sync")]}
 
 
 @pytest.mark.slow
@@ -133,7 +133,7 @@ def test_a_leader_that_a_reassignment_dropped_is_replaced_by_the_next_controller
     def move_to(*replicas: int) -> None:
         world.request("move it", AlterPartitionReassignmentsRequest(((where, replicas),)))
 
-    with target.watching():
+    with target.tracking_defects():
         simulation.broker(second).kill()
         simulation.run_until(lambda: in_sync(first), 60_000)
         move_to(second, added)
@@ -143,14 +143,14 @@ def test_a_leader_that_a_reassignment_dropped_is_replaced_by_the_next_controller
         simulation.broker(first).start()
         simulation.run_until(lambda: in_sync(first, added), 60_000)
         simulation.network.partition([late], [first])  # keeps it out of the ISR
-        world.troubled_network = True
+        world.has_network_faults = True
         move_to(first, late)
         simulation.run_until(lambda: simulation.partition(*where).leader is None, 60_000)
         simulation.run_for(10_000)
         assert simulation.partition(*where).leader is None
         target.healing.run()
     moved = set() if rebalances else {where}
-    assert (target.known.notes, target.healing.controller_moved_for) == ({}, moved)
+    assert (target.defects.caveats, target.healing.controller_moved_for) == ({}, moved)
     found = {violation.signature for violation in target.end()}
     assert found == (set() if rebalances else {"PartitionsOnline: dropped in sync"})
 
@@ -161,7 +161,7 @@ def test_the_same_seed_gives_the_same_history() -> None:
     assert first == second
     again = first.resolved.run()
     assert (again.virtual_ms, again.figures) == (first.virtual_ms, first.figures)
-    assert first.told != run(History(LoadedCluster, "3.9", 3)).told
+    assert first.step_log != run(History(LoadedCluster, "3.9", 3)).step_log
 
 
 @pytest.mark.parametrize("path", sorted(KEPT.glob("*.txt")), ids=lambda path: path.stem)
@@ -192,7 +192,7 @@ def test_missing_changed_and_duplicate_records_are_reported() -> None:
         )
     for invariant in target.invariants:
         invariant.end()
-    told = {(violation.promise, violation.text) for violation in target.found.violations()}
+    told = {(violation.promise, violation.text) for violation in target.violation_log.violations()}
     assert (
         "AcknowledgedSurvive",
         f"{where}: acknowledged at offset 0 by broker 2 in epoch 4, missing in epoch 0",
@@ -276,18 +276,18 @@ def test_an_unhealthy_cluster_is_reported() -> None:
     target = LoadedCluster("3.9", 1)
     healing, simulation = target.healing, target.world.simulation
 
-    def lacking() -> str:
-        return ": ".join(target.lacking() or ("nothing",))
+    def unmet() -> str:
+        return ": ".join(target.first_unmet() or ("nothing",))
 
     assert healing.run()
-    assert lacking() == "nothing"
+    assert unmet() == "nothing"
     simulation.broker(1).kill()
-    assert lacking() == "BrokersRun: broker 1 is not_running"
+    assert unmet() == "BrokersRun: broker 1 is not_running"
     simulation.run_for(20_000)
     simulation.create_topic("all", assignment={0: [2, 3, 1]})
     simulation.broker(1).start(wait=False)
-    assert lacking() == "BrokersRun: broker 1 is starting"
+    assert unmet() == "BrokersRun: broker 1 is starting"
     simulation.run_until(lambda: simulation.broker(1).state == "running")
-    assert lacking() == "IsrWhole: broker 1 has no log of all-0"
-    simulation.run_until(lambda: "IsrWhole: all is not fully replicated" in lacking(), every_ms=1)
+    assert unmet() == "IsrWhole: broker 1 has no log of all-0"
+    simulation.run_until(lambda: "IsrWhole: all is not fully replicated" in unmet(), every_ms=1)
     healing.run()

@@ -26,7 +26,7 @@ def test_the_same_seed_gives_the_same_history() -> None:
     """A seed determines the history, and another seed gives another one."""
     first = run(History(ExactlyOnce, "3.9", 2))
     assert first == run(History(ExactlyOnce, "3.9", 2))
-    assert first.told != run(History(ExactlyOnce, "3.9", 3)).told
+    assert first.step_log != run(History(ExactlyOnce, "3.9", 3)).step_log
 
 
 def test_missing_and_duplicate_output_records_are_reported() -> None:
@@ -38,10 +38,12 @@ def test_missing_and_duplicate_output_records_are_reported() -> None:
     target.heal(1000)
     assert any("0 of 1 records" in problem for problem in world.differences())
     for where in world.outputs:
-        records = [r for r in world.found[world.inputs[0]] if r.offset == where.partition]
-        world.found[where] = records * 2
+        records = [
+            r for r in world.committed_records[world.inputs[0]] if r.offset == where.partition
+        ]
+        world.committed_records[where] = records * 2
     TransactionsAreAtomic(target.scene).end()
-    violations = target.found.violations()
+    violations = target.violation_log.violations()
     assert {violation.promise for violation in violations} == {"TransactionsAreAtomic"}
     assert any("2 of 1 records" in violation.text for violation in violations)
     world.simulation.stop()

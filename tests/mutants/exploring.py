@@ -31,7 +31,7 @@ def first_broken(version: str, runs: int, target: str | None) -> tuple[str, int]
                 if not violation.known:
                     return violation.promise, len(exploration.done) + len(results)
         reached = frozenset(exploration.reached)
-        exploration.take(results, [result.reached - reached for result in results])
+        exploration.add_results(results, [result.reached - reached for result in results])
     return "", len(exploration.done)
 
 
