@@ -15,7 +15,7 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from .answers import answer_to_error, json_response
-from .bodies import Bodies, RequestRefused
+from .bodies import Bodies, HttpRefusal
 from .openapi import entries, openapi
 from .operation import Operation, ServedCluster
 from .operations import OPERATIONS
@@ -88,7 +88,7 @@ class Application:
         finally:
             closing.cancel()
         if not done.done():
-            raise RequestRefused(503, "the control API is being closed")
+            raise HttpRefusal(503, "the control API is being closed")
         return done.result()
 
     async def perform(
@@ -144,7 +144,7 @@ class _Resource:
         request = Request(scope, receive)
         try:
             response = await self._answer(request)
-        except RequestRefused as error:
+        except HttpRefusal as error:
             headers = {**error.headers, "Connection": "close"}
             response = json_response({"error": str(error)}, error.status, headers)
         except ClientDisconnect:
@@ -169,11 +169,11 @@ class _Resource:
         return await application.perform(operation, request.path_params, given)
 
 
-def _wrong_method(request: Request, allowed: list[str]) -> RequestRefused:
+def _wrong_method(request: Request, allowed: list[str]) -> HttpRefusal:
     text = (
         f"{request.url.path} takes {' and '.join(allowed)}, not {request.method}; see /openapi.json"
     )
-    return RequestRefused(405, text, {"Allow": ", ".join(allowed)})
+    return HttpRefusal(405, text, {"Allow": ", ".join(allowed)})
 
 
 class _ConstantResponse:

@@ -27,7 +27,7 @@ class NotAnObject(UsageError):
     """Raised for a body that is not a JSON object."""
 
 
-class RequestRefused(Exception):
+class HttpRefusal(Exception):
     """Raised for a request that is refused before its operation runs."""
 
     def __init__(self, status: int, text: str, headers: Mapping[str, str] | None = None) -> None:
@@ -45,23 +45,23 @@ class Bodies:
         self._held_bytes = 0
 
     async def read(self, request: Request) -> bytes:
-        """Read a whole body; raise ``RequestRefused`` if it is too long or too slow, or if all
+        """Read a whole body; raise ``HttpRefusal`` if it is too long or too slow, or if all
         bodies together are too long."""
         raw = bytearray()
         promised = request.headers.get("content-length", "0")
         try:
             if promised.isdigit() and int(promised) > BODY_BYTES_MAX:
-                raise RequestRefused(413, f"a body may have at most {BODY_BYTES_MAX} bytes")
+                raise HttpRefusal(413, f"a body may have at most {BODY_BYTES_MAX} bytes")
             async with asyncio.timeout(BODY_S_MAX):
                 async for part in request.stream():
                     self._hold(len(part))
                     raw += part
                     if len(raw) > BODY_BYTES_MAX:
-                        raise RequestRefused(413, f"a body may have at most {BODY_BYTES_MAX} bytes")
+                        raise HttpRefusal(413, f"a body may have at most {BODY_BYTES_MAX} bytes")
             return bytes(raw)
         except TimeoutError:
-            raise RequestRefused(408, f"the body did not arrive within {BODY_S_MAX:g} s") from None
-        except RequestRefused:
+            raise HttpRefusal(408, f"the body did not arrive within {BODY_S_MAX:g} s") from None
+        except HttpRefusal:
             await _drain(request)
             raise
         finally:
@@ -69,7 +69,7 @@ class Bodies:
 
     def _hold(self, size: int) -> None:
         if self._held_bytes + size > BODIES_BYTES_MAX:
-            raise RequestRefused(
+            raise HttpRefusal(
                 503, f"the bodies of all requests take {self._held_bytes} bytes; try again later"
             )
         self._held_bytes += size

@@ -12,7 +12,7 @@ from starlette.responses import Response, StreamingResponse
 
 from ..protocol.errors import FakeKafkaError, UsageError
 from .answers import answer_to_error
-from .bodies import RequestRefused
+from .bodies import HttpRefusal
 from .fault_operations import message_filter, shown_message
 from .operation import Operation, ServedCluster
 from .watching.events import EventQueue
@@ -39,7 +39,7 @@ class Streams:
     async def open(self, operation: Operation, request: Request) -> Response:
         """Return a stream of events, which ends when the client or the server closes it."""
         if self._count >= STREAMS_MAX:
-            raise RequestRefused(503, f"there are {STREAMS_MAX} streams already; try again later")
+            raise HttpRefusal(503, f"there are {STREAMS_MAX} streams already; try again later")
         try:
             query = operation.read({}, dict(request.query_params))
             if "since" not in query and request.headers.get("last-event-id", "").isdigit():

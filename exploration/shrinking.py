@@ -16,7 +16,7 @@ RUNS_MAX = 200
 WALL_S_MAX = 60.0
 
 
-class _BudgetUsed(Exception):
+class _ShrinkBudgetUsed(Exception):
     """The budget of runs or of time is used up."""
 
 
@@ -41,7 +41,7 @@ def shorten(
     def still_shows(steps: Sequence[Step[Any]]) -> bool:
         nonlocal found, runs
         if runs >= runs_max or time.monotonic() - begun_s >= wall_s_max:
-            raise _BudgetUsed
+            raise _ShrinkBudgetUsed
         runs += 1
         shorter = outcome.history.with_steps(steps).run()
         shows = any(violation.signature == signature for violation in shorter.violations)
@@ -49,7 +49,7 @@ def shorten(
             found = shorter
         return shows
 
-    with contextlib.suppress(_BudgetUsed):
+    with contextlib.suppress(_ShrinkBudgetUsed):
         shrink(outcome.taken, still_shows, _with_waits_joined)
     return Shortened(found, runs)
 
