@@ -20,7 +20,7 @@ from .planning.schedule import CostModel, ProgressMeter, ProgressReport
 from .reports.results import BatchResult
 from .tables.lock import locked
 from .tables.reader import BatchTables
-from .tables.store import BatchStore, make_directory, refuse_other_batch, remove_empty
+from .tables.store import BatchStore, make_directory, remove_empty, require_no_other_batch
 
 
 class BatchEnded(FakeKafkaError):
@@ -77,82 +77,82 @@ def run_suite(
         earlier = BatchTables(costs_from).seconds()
         past = PastCosts((values, took_s) for values, _, took_s in earlier)
     model = CostModel(plan, past)
-    open_it = functools.partial(open_engine, engine, workers, master, conf, notice)
+    enter_engine = functools.partial(open_engine, engine, workers, master, conf, notice)
     batch = BatchResult(plan, engine, keeps_rows=out is None)
     if out is None:
-        return _run_rest(plan, batch, model, None, open_it, progress)
-    made = make_directory(out)
+        return _run_remaining(plan, batch, model, None, enter_engine, progress)
+    created = make_directory(out)
     try:
         with locked(out):
-            refuse_other_batch(out, overwrite=overwrite, resume=resume)
+            require_no_other_batch(out, overwrite=overwrite, resume=resume)
             store = BatchStore(out, plan, engine, resume=resume)
             for line in store.dropped:
                 batch.notes.append(line)
                 if notice is not None:
                     notice(line)
-            _take_done(store, out, plan, batch, model)
-            return _run_rest(plan, batch, model, store, open_it, progress)
+            _restore_finished_runs(store, out, plan, batch, model)
+            return _run_remaining(plan, batch, model, store, enter_engine, progress)
     finally:
         if not batch.runs:
-            remove_empty(made)
+            remove_empty(created)
 
 
-def _take_done(
+def _restore_finished_runs(
     store: BatchStore, out: Path, plan: BatchPlan, batch: BatchResult, model: CostModel
 ) -> None:
     """Add the runs that an earlier call has finished to the batch."""
     for row, histograms in store.read_done():
         batch.add(row, histograms)
     if store.done:
-        numbered = {spec.run_id: spec for spec in plan.specs}
+        by_id = {spec.run_id: spec for spec in plan.specs}
         for _, run_id, took_s in BatchTables(out).seconds():
-            model.observe(numbered[run_id], took_s * 1000)
+            model.observe(by_id[run_id], took_s * 1000)
 
 
-def _run_rest(
+def _run_remaining(
     plan: BatchPlan,
     batch: BatchResult,
     model: CostModel,
     store: BatchStore | None,
-    open_it: Callable[[], AbstractContextManager[Engine]],
+    enter_engine: Callable[[], AbstractContextManager[Engine]],
     progress: Callable[[ProgressReport], object] | None,
 ) -> BatchResult:
     """Carry out the runs that are not done yet, and write their results."""
     done = frozenset() if store is None else store.done
     specs = model.longest_first(spec for spec in plan.specs if spec.run_id not in done)
-    ended: BaseException | None = None
+    interruption: BaseException | None = None
     opened_at = started = time.perf_counter()
     if specs:
         by_id = {spec.run_id: spec for spec in specs}
         meter = ProgressMeter(model, specs, batch.runs, progress)
         try:
-            with open_it() as opened:
+            with enter_engine() as running_engine:
                 started = time.perf_counter()
                 try:
-                    for outcome in opened.run(SuiteWork(plan), specs):
+                    for outcome in running_engine.run(SuiteWork(plan), specs):
                         spec = by_id.pop(outcome.row["run_id"])
                         with _signals_deferred():
                             batch.add(outcome.row, outcome.histograms)
                             if store is not None:
                                 store.add(outcome)
                         model.observe(spec, outcome.wall_ms)
-                        meter.ended(spec)
+                        meter.count_run(spec)
                 except (KeyboardInterrupt, SystemExit) as cause:
-                    ended = cause
+                    interruption = cause
                 batch.wall_s = time.perf_counter() - started
         except (KeyboardInterrupt, SystemExit) as cause:  # while the engine started or stopped
-            ended = cause
+            interruption = cause
         finally:
             if store is not None:
                 with _signals_deferred():
                     store.flush()
     batch.setup_s = started - opened_at
-    if store is not None and ended is None:
+    if store is not None and interruption is None:
         store.finish()
     elif store is not None and not batch.runs:
         store.remove()
-    if ended is not None:
-        raise BatchEnded(batch, ended)
+    if interruption is not None:
+        raise BatchEnded(batch, interruption)
     return batch
 
 

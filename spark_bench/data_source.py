@@ -33,8 +33,10 @@ from .tables.schema import TABLES, column_docs, fixed_schema, runs_schema
 NAME = "fakekafka"
 OPTIONS = ("suite", "table", "runs", "seed", "matrix", "set", "budget", "samples", "tasks")
 """Options of the format; every other option is a parameter of the suite."""
-OTHER = "other"
-OTHER_DOC = "as JSON, what the run measured and the columns before do not have; null as a rule"
+OTHER_COLUMN = "other"
+OTHER_COLUMN_DOC = (
+    "as JSON, what the run measured and the columns before do not have; null as a rule"
+)
 
 
 def register(session: SparkSession) -> None:
@@ -49,25 +51,25 @@ class BatchSource(DataSource):
     def __init__(self, options: Mapping[str, str]) -> None:
         """Raises ``UsageError`` for a batch that cannot be run."""
         super().__init__(dict(options))
-        given = {name.lower(): text for name, text in options.items()}
-        path = given.pop("path", None)  # the argument of load(...)
-        name = given.pop("suite", path)
+        remaining = {name.lower(): text for name, text in options.items()}
+        path = remaining.pop("path", None)  # the argument of load(...)
+        name = remaining.pop("suite", path)
         if not name:
             raise UsageError("name a suite, or a file: load('failover') or option('suite', ...)")
-        self.table: str = given.pop("table", "runs")
+        self.table: str = remaining.pop("table", "runs")
         if self.table not in TABLES:
             raise UsageError(f"there is no table {self.table!r}; there are {', '.join(TABLES)}")
         suite = load_suite(find_source(name))
-        self.tasks: int | None = _whole(given, "tasks")
-        matrix = given.pop("matrix", None)
+        self.tasks: int | None = _take_whole_number(remaining, "tasks")
+        matrix = remaining.pop("matrix", None)
         self.plan: BatchPlan = make_plan(
             name,
-            _whole(given, "runs"),
-            _whole(given, "seed") or 0,
+            _take_whole_number(remaining, "runs"),
+            _take_whole_number(remaining, "seed") or 0,
             matrix=None if matrix is None else _read_matrix(suite, matrix),
-            budget=read_numbers("the option budget", _parts(given.pop("budget", ""))),
-            samples=_whole(given, "samples") or 0,
-            values=_read_values(suite, given),
+            budget=read_numbers("the option budget", _split_settings(remaining.pop("budget", ""))),
+            samples=_take_whole_number(remaining, "samples") or 0,
+            values=_read_values(suite, remaining),
         )
         if self.table == "samples" and not self.plan.samples:
             raise UsageError("the table samples needs the option samples: of how many runs of each "
@@ -88,8 +90,10 @@ class BatchSource(DataSource):
         names = dict.fromkeys(name for row in rows for name in row)
         kinds = parameter_kinds(plan)
         docs = column_docs(plan.suite.measures, kinds)
-        found = _spark_schema(runs_schema(names, rows, kinds, {}, docs))
-        return found.add(StructField(OTHER, _STRING, metadata={"comment": OTHER_DOC}))
+        spark_schema = _spark_schema(runs_schema(names, rows, kinds, {}, docs))
+        return spark_schema.add(
+            StructField(OTHER_COLUMN, _STRING, metadata={"comment": OTHER_COLUMN_DOC})
+        )
 
     def reader(self, schema: StructType) -> DataSourceReader:
         return BatchReader(self.plan, self.table, schema, self.tasks)
@@ -109,31 +113,31 @@ class BatchReader(DataSourceReader):
     def partitions(self) -> list[InputPartition]:
         """Return the longest runs first, as Spark starts tasks in order; short ones share tasks."""
         model = CostModel(self.plan)
-        places = {spec.run_id: place for place, spec in enumerate(self.plan.specs)}
+        indices = {spec.run_id: index for index, spec in enumerate(self.plan.specs)}
         order = model.longest_first(self.plan.specs)
         if self.tasks is not None:
             shares = [order[first :: self.tasks] for first in range(min(self.tasks, len(order)))]
-            return [InputPartition([places[spec.run_id] for spec in share]) for share in shares]
-        found: list[list[int]] = []
+            return [InputPartition([indices[spec.run_id] for spec in share]) for share in shares]
+        tasks: list[list[int]] = []
         work_s = TASK_S
         for spec in order:
             if work_s >= TASK_S:
-                found.append([])
+                tasks.append([])
                 work_s = 0.0
-            found[-1].append(places[spec.run_id])
+            tasks[-1].append(indices[spec.run_id])
             work_s += model.estimate_s(spec)
-        return [InputPartition(share) for share in found]
+        return [InputPartition(share) for share in tasks]
 
     def read(self, partition: InputPartition) -> Iterator[pyarrow.RecordBatch]:
         freeze_modules()
         worker = f"{socket.gethostname()}, process {os.getpid()}"
-        for place in partition.value:
-            outcome = carry_out(self.plan, self.plan.specs[place], worker)
+        for index in partition.value:
+            outcome = carry_out(self.plan, self.plan.specs[index], worker)
             yield self._batch(outcome)
 
     def _batch(self, outcome: Outcome) -> pyarrow.RecordBatch:
         if self.table == "runs":
-            row = _fitted(run_row(outcome), self.arrow_schema)
+            row = _fit_to_schema(run_row(outcome), self.arrow_schema)
             return pyarrow.RecordBatch.from_pylist([row], schema=self.arrow_schema)
         rows = table_rows(self.table, outcome, "spark")
         columns = zip(*rows, strict=True) if rows else [()] * len(self.arrow_schema)
@@ -142,17 +146,17 @@ class BatchReader(DataSourceReader):
         return pyarrow.RecordBatch.from_arrays(arrays, schema=self.arrow_schema)
 
 
-def _fitted(row: dict[str, Any], schema: pyarrow.Schema) -> dict[str, Any]:
+def _fit_to_schema(row: dict[str, Any], schema: pyarrow.Schema) -> dict[str, Any]:
     """Return a row with the columns of a schema; values that do not fit are in ``other``."""
-    found: dict[str, Any] = {}
-    rest: dict[str, Any] = {}
+    columns: dict[str, Any] = {}
+    other: dict[str, Any] = {}
     for name, value in row.items():
-        place = schema.get_field_index(name)
-        fits = place >= 0 and (value is None or _fits(value, schema.field(place).type))
-        (found if fits else rest)[name] = value
-    if rest and schema.get_field_index(OTHER) >= 0:
-        found[OTHER] = json.dumps(rest)
-    return found
+        index = schema.get_field_index(name)
+        fits = index >= 0 and (value is None or _fits(value, schema.field(index).type))
+        (columns if fits else other)[name] = value
+    if other and schema.get_field_index(OTHER_COLUMN) >= 0:
+        columns[OTHER_COLUMN] = json.dumps(other)
+    return columns
 
 
 def _fits(value: Any, kind: pyarrow.DataType) -> bool:
@@ -168,39 +172,42 @@ def _fits(value: Any, kind: pyarrow.DataType) -> bool:
 # -- options -----------------------------------------------------------------------------------
 
 
-def _whole(given: dict[str, str], name: str) -> int | None:
+def _take_whole_number(remaining: dict[str, str], name: str) -> int | None:
     """Take a whole number from the options."""
-    text = given.pop(name, None)
+    text = remaining.pop(name, None)
     if text is None:
         return None
     try:
         value = int(text)
     except ValueError:
         value = -1
-    least = 1 if name in ("tasks", "runs") else 0
-    if value < least:
-        raise UsageError(f"the option {name} must be a whole number >= {least}, not {text!r}")
+    minimum = 1 if name in ("tasks", "runs") else 0
+    if value < minimum:
+        raise UsageError(f"the option {name} must be a whole number >= {minimum}, not {text!r}")
     return value
 
 
-def _parts(text: str) -> list[str]:
+def _split_settings(text: str) -> list[str]:
     """Split settings that are separated by semicolons."""
     return [part.strip() for part in text.split(";") if part.strip()]
 
 
 def _read_matrix(suite: Suite, text: str) -> dict[str, Any]:
     """Parse ``name=value,value; name=value``; an empty text leaves a single configuration."""
-    return read_matrix(suite, _parts(text), leave_out=False, option="the option matrix") or {}
+    return (
+        read_matrix(suite, _split_settings(text), is_disabled=False, option="the option matrix")
+        or {}
+    )
 
 
-def _read_values(suite: Suite, given: Mapping[str, str]) -> dict[str, Any]:
+def _read_values(suite: Suite, remaining: Mapping[str, str]) -> dict[str, Any]:
     """Return the parameters given in the option ``set`` and as options of their own."""
-    settings = _parts(given.get("set", ""))
-    for name, text in given.items():
+    settings = _split_settings(remaining.get("set", ""))
+    for name, text in remaining.items():
         if name == "set":
             continue
         # Spark converts the names of options to lower case.
-        known = {one.lower(): one for one in suite.parameters}
+        known = {parameter.lower(): parameter for parameter in suite.parameters}
         if suite.parameters and name not in known:
             raise UsageError(
                 f"there is no option {name!r}{hint(name, (*OPTIONS, *known))}; options are "

@@ -20,10 +20,10 @@ from typing import Any
 from ..planning.carry_out import Outcome
 from ..planning.numbered_runs import NumberedRun, Work
 
-_TRIES = 2
+_ATTEMPTS_MAX = 2
 
 
-def _work(connection: Connection) -> None:
+def _serve_runs(connection: Connection) -> None:
     """Carry out the runs that arrive, until the other end of the connection closes."""
     # Ctrl-C reaches every process of the terminal, but the parent ends the workers.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -39,7 +39,7 @@ def _work(connection: Connection) -> None:
 
 
 @contextlib.contextmanager
-def _ctrl_c_held_back() -> Iterator[None]:
+def _ctrl_c_blocked() -> Iterator[None]:
     """Block Ctrl-C while processes start, which inherit the mask, so that it cannot hit them before
     their first line. A pending Ctrl-C reaches this process afterwards. No effect on Windows."""
     if sys.platform == "win32":
@@ -48,22 +48,22 @@ def _ctrl_c_held_back() -> Iterator[None]:
     # Otherwise the first process would start multiprocessing's resource tracker, which unblocks
     # SIGINT.
     resource_tracker.ensure_running()
-    blocked = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    previous_mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield
     finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
+        signal.pthread_sigmask(signal.SIG_SETMASK, previous_mask)
 
 
 class _Worker:
     """A worker process and its current run."""
 
     def __init__(self, context: Any) -> None:
-        self.connection, theirs = context.Pipe()
-        self.process = context.Process(target=_work, args=(theirs,), daemon=True)
-        with _ctrl_c_held_back():
+        self.connection, child_connection = context.Pipe()
+        self.process = context.Process(target=_serve_runs, args=(child_connection,), daemon=True)
+        with _ctrl_c_blocked():
             self.process.start()
-        theirs.close()
+        child_connection.close()
         self.spec: NumberedRun | None = None
 
     def end(self) -> None:
@@ -96,11 +96,11 @@ class ProcessEngine:
 
     def run(self, work: Work, specs: Sequence[NumberedRun]) -> Iterator[Outcome]:
         waiting = deque(specs)
-        tries: dict[int, int] = {}
-        places = {spec.run_id: place for place, spec in enumerate(work.specs)}
+        attempts: dict[int, int] = {}
+        indices = {spec.run_id: index for index, spec in enumerate(work.specs)}
         for worker in self._workers:
             worker.connection.send(work)
-            self._hand_out(worker, waiting, places)
+            self._assign_next_run(worker, waiting, indices)
         while busy := [worker for worker in self._workers if worker.spec is not None]:
             ready = wait([worker.connection for worker in busy])
             for worker in busy:
@@ -112,27 +112,27 @@ class ProcessEngine:
                     outcome: Outcome = worker.connection.recv()
                 except (EOFError, OSError):
                     worker = self._replace(worker, work)
-                    tries[spec.run_id] = tries.get(spec.run_id, 1) + 1
-                    if tries[spec.run_id] <= _TRIES:
+                    attempts[spec.run_id] = attempts.get(spec.run_id, 1) + 1
+                    if attempts[spec.run_id] <= _ATTEMPTS_MAX:
                         waiting.appendleft(spec)
                     else:
-                        yield work.lost(spec, "its process died, twice")
+                        yield work.lost(spec, "its process died twice")
                 else:
                     worker.spec = None
                     yield outcome
-                self._hand_out(worker, waiting, places)
+                self._assign_next_run(worker, waiting, indices)
 
-    def _hand_out(
-        self, worker: _Worker, waiting: deque[NumberedRun], places: dict[int, int]
+    def _assign_next_run(
+        self, worker: _Worker, waiting: deque[NumberedRun], indices: dict[int, int]
     ) -> None:
         if waiting:
             worker.spec = waiting.popleft()
-            worker.connection.send(places[worker.spec.run_id])
+            worker.connection.send(indices[worker.spec.run_id])
 
     def _replace(self, worker: _Worker, work: Work) -> _Worker:
         """Return a new process in place of one that died."""
-        place = self._workers.index(worker)
+        index = self._workers.index(worker)
         worker.end()
-        fresh = self._workers[place] = _Worker(self._context)
-        fresh.connection.send(work)
-        return fresh
+        replacement = self._workers[index] = _Worker(self._context)
+        replacement.connection.send(work)
+        return replacement

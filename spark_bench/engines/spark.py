@@ -20,15 +20,15 @@ from typing import Any
 from ...protocol.errors import UsageError
 from ..planning.carry_out import Outcome
 from ..planning.numbered_runs import NumberedRun, RunCosts, Work
-from .spark_session import first_line, refusing_to_start, start_session
-from .spark_worker import SCHEMA, import_all, run_places, ship_package
+from .spark_session import first_line, reporting_start_errors, start_session
+from .spark_worker import SCHEMA, import_all, run_indices, ship_package
 
-_JOBS = 2
+_CONCURRENT_JOBS = 2
 _JOB_S = 8.0
 """Seconds of work in one job, for each slot."""
 TASK_S = 0.4
 """Seconds of work up to which short runs share a task, as a task costs Spark some 10 ms."""
-_MOST_TASKS = 64
+_RUNS_PER_JOB_MAX = 64
 """Maximum number of runs in a job, for each slot."""
 _POLL_S = 0.2
 _SLOW_START_S = 20.0
@@ -54,7 +54,7 @@ class SparkEngine:
         notice: Callable[[str], object] | None = None,
     ) -> Iterator[SparkEngine]:
         """Use the active session, or start one that is stopped afterwards."""
-        tell = notice or (lambda _text: None)
+        notify = notice or (lambda _text: None)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             from pyspark.sql import SparkSession
@@ -62,20 +62,20 @@ class SparkEngine:
             existing = SparkSession.getActiveSession()
             if existing is None:
                 if master is not None and not master.startswith("local"):
-                    tell(f"connects to Spark's master {master}")
-                with refusing_to_start(master):
+                    notify(f"connecting to Spark's master {master}")
+                with reporting_start_errors(master):
                     session = start_session(SparkSession, workers, master, conf or {})
             elif workers or master or conf:
                 raise UsageError(
-                    "there is a Spark session already, whose master and settings stay as they are: "
-                    "leave workers, master and conf out"
+                    "a Spark session is already active, and its master and settings cannot "
+                    "be changed: omit workers, master and conf"
                 )
             else:
                 session = existing
         try:
             engine = cls(session)
-            with refusing_to_start(master):
-                engine._prepare(tell)
+            with reporting_start_errors(master):
+                engine._prepare(notify)
             yield engine
         finally:
             if existing is None:
@@ -83,18 +83,20 @@ class SparkEngine:
                     warnings.simplefilter("ignore")
                     session.stop()
 
-    def _prepare(self, tell: Callable[[str], object]) -> None:
+    def _prepare(self, notify: Callable[[str], object]) -> None:
         """Send the package to workers that may lack it, and let every worker import it."""
         slow_at = time.monotonic() + _SLOW_START_S
         ship_package(self.session.sparkContext)
         with ThreadPoolExecutor(1, "spark-start") as pool:
-            warmed = pool.submit(self._warm_up)
-            while not warmed.done():
-                wait([warmed], _POLL_S)
+            warm_up = pool.submit(self._warm_up)
+            while not warm_up.done():
+                wait([warm_up], _POLL_S)
                 if time.monotonic() >= slow_at:
                     slow_at = math.inf
-                    tell("waits until Spark has started a worker; its master shows whether it can")
-            warmed.result()
+                    notify(
+                        "waiting for Spark to start a worker; its master lists available workers"
+                    )
+            warm_up.result()
 
     def _warm_up(self) -> None:
         self._count_slots()
@@ -109,26 +111,26 @@ class SparkEngine:
 
     def run(self, work: Work, specs: Sequence[NumberedRun]) -> Iterator[Outcome]:
         context = self.session.sparkContext
-        places = {spec.run_id: place for place, spec in enumerate(work.specs)}
+        indices = {spec.run_id: index for index, spec in enumerate(work.specs)}
         shipped = context.broadcast(work)
         tag = f"fakekafka-{work.batch_id}"
         model = work.costs()
         waiting = list(specs)[::-1]
         jobs: dict[Future[list[Outcome]], list[NumberedRun]] = {}
-        pool = ThreadPoolExecutor(_JOBS, "spark-job")
+        pool = ThreadPoolExecutor(_CONCURRENT_JOBS, "spark-job")
         try:
             while waiting or jobs:
-                while waiting and len(jobs) < _JOBS:
-                    own = self._next_job(waiting, model)
-                    numbers = [places[spec.run_id] for spec in own]
-                    task_count = self._task_count(own, model)
-                    jobs[pool.submit(self._job, shipped, numbers, task_count, tag)] = own
+                while waiting and len(jobs) < _CONCURRENT_JOBS:
+                    job_specs = self._take_job_specs(waiting, model)
+                    numbers = [indices[spec.run_id] for spec in job_specs]
+                    task_count = self._task_count(job_specs, model)
+                    jobs[pool.submit(self._job, shipped, numbers, task_count, tag)] = job_specs
                 # The main thread handles signals only when it wakes up from time to time.
                 ended, _ = wait(jobs, _POLL_S, FIRST_COMPLETED)
                 for job in ended:
-                    own = jobs.pop(job)
-                    for outcome in self._outcomes(job, own, work, shipped, places, tag):
-                        model.observe(work.specs[places[outcome.row["run_id"]]], outcome.wall_ms)
+                    job_specs = jobs.pop(job)
+                    for outcome in self._outcomes(job, job_specs, work, shipped, indices, tag):
+                        model.observe(work.specs[indices[outcome.row["run_id"]]], outcome.wall_ms)
                         yield outcome
         except BaseException:
             context.cancelJobsWithTag(tag)
@@ -137,20 +139,20 @@ class SparkEngine:
             pool.shutdown(wait=True, cancel_futures=True)
             shipped.destroy()
 
-    def _next_job(self, waiting: list[NumberedRun], model: RunCosts) -> list[NumberedRun]:
+    def _take_job_specs(self, waiting: list[NumberedRun], model: RunCosts) -> list[NumberedRun]:
         """Take runs for some seconds of work from the end of the waiting ones."""
-        own: list[NumberedRun] = []
+        job_specs: list[NumberedRun] = []
         work_s = 0.0
-        while waiting and len(own) < _MOST_TASKS * self.slots:
-            if work_s >= _JOB_S * self.slots and len(own) >= self.slots:
+        while waiting and len(job_specs) < _RUNS_PER_JOB_MAX * self.slots:
+            if work_s >= _JOB_S * self.slots and len(job_specs) >= self.slots:
                 break
-            own.append(waiting.pop())
-            work_s += model.estimate_s(own[-1])
-        return own
+            job_specs.append(waiting.pop())
+            work_s += model.estimate_s(job_specs[-1])
+        return job_specs
 
-    def _task_count(self, own: list[NumberedRun], model: RunCosts) -> int:
-        work_s = sum(model.estimate_s(spec) for spec in own)
-        return max(1, min(len(own), max(int(work_s / TASK_S), 4 * self.slots)))
+    def _task_count(self, job_specs: list[NumberedRun], model: RunCosts) -> int:
+        work_s = sum(model.estimate_s(spec) for spec in job_specs)
+        return max(1, min(len(job_specs), max(int(work_s / TASK_S), 4 * self.slots)))
 
     def _job(self, shipped: Any, numbers: list[int], tasks: int, tag: str) -> list[Outcome]:
         """Carry out one action, which does each of its runs once."""
@@ -161,7 +163,7 @@ class SparkEngine:
             # spark.range is not subject to adaptive coalescing, and keeps the order of the runs.
             table = (
                 self.session.range(0, len(numbers), 1, tasks)
-                .mapInArrow(lambda batches: run_places(batches, shipped, numbers), SCHEMA)
+                .mapInArrow(lambda batches: run_indices(batches, shipped, numbers), SCHEMA)
                 .toArrow()
             )
         return [pickle.loads(result) for result in table.column("result").to_pylist()]
@@ -169,10 +171,10 @@ class SparkEngine:
     def _outcomes(
         self,
         job: Future[list[Outcome]],
-        own: list[NumberedRun],
+        job_specs: list[NumberedRun],
         work: Work,
         shipped: Any,
-        places: dict[int, int],
+        indices: dict[int, int],
         tag: str,
     ) -> Iterator[Outcome]:
         """Yield the results of a job. If it failed although Spark retried it, one of its runs kills
@@ -181,18 +183,18 @@ class SparkEngine:
         if error is None:
             yield from job.result()
             return
-        self._require_going(error)
-        for spec in own:
+        self._require_running(error)
+        for spec in job_specs:
             try:
-                yield from self._job(shipped, [places[spec.run_id]], 1, tag)
+                yield from self._job(shipped, [indices[spec.run_id]], 1, tag)
             except Exception as alone:
-                self._require_going(alone)
-                told = first_line(alone)
-                yield work.lost(spec, f"its worker died each time it was tried: {told}")
+                self._require_running(alone)
+                reason = first_line(alone)
+                yield work.lost(spec, f"its worker died at each attempt: {reason}")
 
-    def _require_going(self, error: BaseException) -> None:
+    def _require_running(self, error: BaseException) -> None:
         """Raise ``UsageError`` if Spark itself failed, rather than a run."""
         try:
             self.session.range(1).count()
         except Exception:
-            raise UsageError(f"Spark has ended: {first_line(error)}") from None
+            raise UsageError(f"Spark has stopped: {first_line(error)}") from None

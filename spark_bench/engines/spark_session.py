@@ -43,9 +43,9 @@ of a slow run; a short history of jobs, which the driver keeps even without a us
 
 _CONNECT_S = 5.0
 """Seconds after which a master that has not accepted a connection counts as absent."""
-_THROWN = re.compile(r"^(?:.*?[: \"])?(?:[a-z]\w*\.)+\w+(?:Exception|Error): (.+)")
+_EXCEPTION_LINE = re.compile(r"^(?:.*?[: \"])?(?:[a-z]\w*\.)+\w+(?:Exception|Error): (.+)")
 """Matches the line that Java prints for an exception, also for a cause or after a thread's name."""
-_NOT_TOLD = ("WARNING", "Warning", "Using ", "\t", " ")
+_NOISE_PREFIXES = ("WARNING", "Warning", "Using ", "\t", " ")
 
 
 def first_line(error: BaseException) -> str:
@@ -59,18 +59,22 @@ def _reason(text: str) -> str:
     # The traceback of a Python worker ends with its exception, the first line without indent.
     for number, line in enumerate(lines):
         if line.startswith("Traceback (most recent call last)"):
-            ends = (one for one in lines[number + 1 :] if one and not one.startswith(" "))
+            ends = (
+                following
+                for following in lines[number + 1 :]
+                if following and not following.startswith(" ")
+            )
             return next(ends, line)
-    thrown = [found for line in lines if (found := _THROWN.match(line))]
-    if thrown:
-        causes = [found[1] for found in thrown if found[0].startswith("Caused by: ")]
-        is_whole = not causes or causes[-1] in thrown[0][1]
-        return thrown[0][1] if is_whole else f"{thrown[0][1]} ({causes[-1]})"
-    return next((line for line in lines if not line.startswith(_NOT_TOLD)), "")
+    exceptions = [match for line in lines if (match := _EXCEPTION_LINE.match(line))]
+    if exceptions:
+        causes = [match[1] for match in exceptions if match[0].startswith("Caused by: ")]
+        has_cause = not causes or causes[-1] in exceptions[0][1]
+        return exceptions[0][1] if has_cause else f"{exceptions[0][1]} ({causes[-1]})"
+    return next((line for line in lines if not line.startswith(_NOISE_PREFIXES)), "")
 
 
 @contextlib.contextmanager
-def refusing_to_start(master: str | None) -> Iterator[None]:
+def reporting_start_errors(master: str | None) -> Iterator[None]:
     """Turn any error of Spark into a ``UsageError`` of one line."""
     try:
         yield
@@ -80,11 +84,13 @@ def refusing_to_start(master: str | None) -> Iterator[None]:
         reason = first_line(error)
         if master is not None and "stopped SparkContext" in reason:
             # Spark gave up in a thread of its own, so that this error does not name the reason.
-            reason = f"{master} has not taken this application: is it Spark {_release()}?"
+            reason = (
+                f"{master} did not accept this application: does it run Spark {_spark_version()}?"
+            )
         raise UsageError(f"the spark engine cannot start: {reason}") from None
 
 
-def _release() -> str:
+def _spark_version() -> str:
     import pyspark
 
     return str(pyspark.__version__)
@@ -114,7 +120,7 @@ def start_session(
     builder = session_class.builder.master(master or f"local[{workers or '*'},4]")
     for name, value in {"spark.app.name": "fakekafka", **settings, **conf}.items():
         builder = builder.config(name, value)
-    with contextlib.nullcontext() if own_logging else _jvm_apart():
+    with contextlib.nullcontext() if own_logging else _jvm_stderr_captured():
         return builder.getOrCreate()
 
 
@@ -124,44 +130,46 @@ def require_master(master: str) -> None:
     Spark itself would silently retry for a minute and a half. Other kinds of masters, and malformed
     addresses, are left to Spark.
     """
-    scheme, _, places = master.partition("://")
+    scheme, _, addresses = master.partition("://")
     if scheme != "spark":
         return
     refusals = []
-    for place in places.split(","):
-        host, _, port = place.rpartition(":")
+    for address in addresses.split(","):
+        host, _, port = address.rpartition(":")
         if not host or not port.isdigit():
             return
         try:
             with socket.create_connection((host.strip("[]"), int(port)), _CONNECT_S):
                 return
         except (OSError, OverflowError) as error:
-            refusals.append(f"{place}: {getattr(error, 'strerror', None) or error}")
+            refusals.append(f"{address}: {getattr(error, 'strerror', None) or error}")
     raise UsageError(
         f"the spark engine cannot start: no master accepts a connection ({'; '.join(refusals)})"
     )
 
 
 @contextlib.contextmanager
-def _jvm_apart() -> Iterator[None]:
+def _jvm_stderr_captured() -> Iterator[None]:
     """Give a JVM that is started in this block a standard error of its own.
 
     Its errors arrive as Python exceptions. Besides, it prints warnings when it starts, and stack
     traces when workers go away at its end. If it dies before it can be called, only its output has
     the reason.
     """
-    with tempfile.TemporaryFile() as words:
+    with tempfile.TemporaryFile() as captured:
         sys.stderr.flush()
-        ours = os.dup(2)
-        os.dup2(words.fileno(), 2)
+        own_stderr = os.dup(2)
+        os.dup2(captured.fileno(), 2)
         try:
             yield
         except Exception as error:
-            words.seek(0)
-            told = words.read().decode(errors="replace")
-            asked = hasattr(error, "java_exception")
-            reason = first_line(error) if asked else _reason(told) or first_line(error)
+            captured.seek(0)
+            output = captured.read().decode(errors="replace")
+            is_java_exception = hasattr(error, "java_exception")
+            reason = (
+                first_line(error) if is_java_exception else _reason(output) or first_line(error)
+            )
             raise UsageError(f"the spark engine cannot start: {reason}") from None
         finally:
-            os.dup2(ours, 2)
-            os.close(ours)
+            os.dup2(own_stderr, 2)
+            os.close(own_stderr)

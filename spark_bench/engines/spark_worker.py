@@ -16,9 +16,9 @@ from importlib.machinery import SourceFileLoader
 from pathlib import Path
 from typing import Any
 
-SCHEMA = "place long, result binary"
+SCHEMA = "index long, result binary"
 _PACKAGE = Path(__file__).parents[2]
-_LEFT_OUT = ("tests", "docs", "benchmarks", "examples", "out", "build", "dist")
+_EXCLUDED_FOLDERS = ("tests", "docs", "benchmarks", "examples", "out", "build", "dist")
 _SUFFIXES = (".py", ".tsv", ".toml", ".properties")
 _MANY_OBJECTS = 5000
 """Number of unfrozen objects beyond which to freeze; the collector traverses these in about 2 ms.
@@ -27,7 +27,7 @@ _UNCHECKED_HASH = 1
 """Flag of bytecode that is valid whatever its source is (PEP 552)."""
 
 
-def run_places(batches: Iterator[Any], shipped: Any, places: list[int]) -> Iterator[Any]:
+def run_indices(batches: Iterator[Any], shipped: Any, indices: list[int]) -> Iterator[Any]:
     """Carry out the runs whose numbers arrive; return pickled results, one row per run.
 
     A pickled column keeps the types of a row exactly as the other engines return them.
@@ -37,14 +37,14 @@ def run_places(batches: Iterator[Any], shipped: Any, places: list[int]) -> Itera
     work = shipped.value
     assert work is not None  # accessing the value loads it, before it is frozen
     freeze_modules()
-    schema = pyarrow.schema([("place", pyarrow.int64()), ("result", pyarrow.binary())])
+    schema = pyarrow.schema([("index", pyarrow.int64()), ("result", pyarrow.binary())])
     worker = f"{socket.gethostname()}, process {os.getpid()}"
     for batch in batches:
         for number in batch.column(0).to_pylist():
-            place = places[number]
-            outcome = work.carry_out(work.specs[place], worker)
+            index = indices[number]
+            outcome = work.carry_out(work.specs[index], worker)
             yield pyarrow.RecordBatch.from_pydict(
-                {"place": [place], "result": [pickle.dumps(outcome)]}, schema=schema
+                {"index": [index], "result": [pickle.dumps(outcome)]}, schema=schema
             )
 
 
@@ -106,16 +106,18 @@ def _bytecode(path: Path) -> bytes:
 def _shipped(package: Path) -> Iterator[Path]:
     """Yield the files of the package that runs need."""
     for folder, folders, names in os.walk(package):
-        here = Path(folder)
-        folders[:] = [name for name in folders if _is_shipped(here, name, here == package)]
+        path = Path(folder)
+        folders[:] = [name for name in folders if _is_shipped(path, name, path == package)]
         for name in names:
             is_hidden = name.startswith(".")
             if not is_hidden and (name.endswith(_SUFFIXES) or name == "py.typed"):
-                yield here / name
+                yield path / name
 
 
 def _is_shipped(parent: Path, name: str, is_at_the_top: bool) -> bool:
     """Return whether a folder belongs to the package; at the top level it must be importable."""
     if name.startswith((".", "__pycache__")):
         return False
-    return not is_at_the_top or (name not in _LEFT_OUT and (parent / name / "__init__.py").exists())
+    return not is_at_the_top or (
+        name not in _EXCLUDED_FOLDERS and (parent / name / "__init__.py").exists()
+    )

@@ -19,7 +19,7 @@ from typing import Any
 from ...protocol.errors import UsageError
 from .parameters import hint
 
-_AGAIN_S = 0.5
+_REPEAT_S = 0.5
 """Interval in seconds at which the exception is raised again, as a finalizer may swallow it."""
 
 
@@ -79,16 +79,16 @@ def _time_limited(wall_s: float | None) -> Iterator[None]:
         raise WallTimeExceeded(f"wall time: the run took longer than {wall_s:g} s")
 
     started = time.monotonic()
-    before = signal.signal(signal.SIGALRM, end)
-    left_s, interval_s = signal.setitimer(signal.ITIMER_REAL, wall_s, _AGAIN_S)
+    previous_handler = signal.signal(signal.SIGALRM, end)
+    remaining_s, interval_s = signal.setitimer(signal.ITIMER_REAL, wall_s, _REPEAT_S)
     try:
         yield
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
-        if left_s:  # resume an alarm of the caller
-            left_s = max(left_s - (time.monotonic() - started), 0.001)
-            signal.setitimer(signal.ITIMER_REAL, left_s, interval_s)
+        signal.signal(signal.SIGALRM, previous_handler)
+        if remaining_s:  # resume an alarm of the caller
+            remaining_s = max(remaining_s - (time.monotonic() - started), 0.001)
+            signal.setitimer(signal.ITIMER_REAL, remaining_s, interval_s)
 
 
 @contextlib.contextmanager
@@ -100,11 +100,13 @@ def _memory_limited(memory_mb: float | None) -> Iterator[None]:
     import resource
 
     used = int(status.read_text(encoding="ascii").split()[0]) * resource.getpagesize()
-    before, most = resource.getrlimit(resource.RLIMIT_AS)
+    previous_limit, hard_limit = resource.getrlimit(resource.RLIMIT_AS)
     limit = used + int(memory_mb * 1024 * 1024)
-    limits = [one for one in (limit, before, most) if one != resource.RLIM_INFINITY]
-    resource.setrlimit(resource.RLIMIT_AS, (min(limits), most))
+    limits = [
+        value for value in (limit, previous_limit, hard_limit) if value != resource.RLIM_INFINITY
+    ]
+    resource.setrlimit(resource.RLIMIT_AS, (min(limits), hard_limit))
     try:
         yield
     finally:
-        resource.setrlimit(resource.RLIMIT_AS, (before, most))
+        resource.setrlimit(resource.RLIMIT_AS, (previous_limit, hard_limit))

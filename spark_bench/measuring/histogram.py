@@ -18,7 +18,7 @@ ZERO_BUCKET = -(1 << 20)
 """The bucket of values of zero and below."""
 OPEN = 1 << 20
 """Added to the bucket of an open measurement."""
-_LEAST = 1e-3
+_SMALLEST_OPEN_VALUE = 1e-3
 
 
 def is_known(count: int, percent: float) -> bool:
@@ -71,9 +71,9 @@ class BucketHistogram:
         bucket = bucket_of(value)
         self.counts[bucket] = self.counts.get(bucket, 0) + count
 
-    def add_open(self, least: float) -> None:
-        """Count a measurement that has taken ``least`` so far, and has not ended."""
-        bucket = bucket_of(max(least, _LEAST)) + OPEN
+    def add_open(self, lower_bound: float) -> None:
+        """Count a measurement that has taken ``lower_bound`` so far, and has not ended."""
+        bucket = bucket_of(max(lower_bound, _SMALLEST_OPEN_VALUE)) + OPEN
         self.counts[bucket] = self.counts.get(bucket, 0) + 1
 
     def merge(self, rows: Iterable[tuple[int, int]]) -> None:
@@ -120,10 +120,10 @@ class BucketHistogram:
                 (bound_of(bucket) if is_open(bucket) else value_of(bucket), count)
                 for bucket, count in self.rows()
             )
-        seen = 0
+        cumulative = 0
         for value, count in rows:
-            seen += count
-            if seen >= rank:
+            cumulative += count
+            if cumulative >= rank:
                 largest = math.inf if self.largest is None else self.largest
                 return (min(value, largest), False) if rank <= ended else (value, True)
         raise AssertionError("the rank is at most the total")

@@ -39,7 +39,7 @@ class LatencyMeter:
         self._waiting: dict[tuple[str, int], int] = {}  # (metric, arrival) -> unanswered records
         self._unread: dict[bytes | None, int] = {}  # value -> arrival, where a client reads
 
-    def forget(self, from_us: int) -> None:
+    def discard_before(self, from_us: int) -> None:
         """Drop all measurements; records that arrive from ``from_us`` on count."""
         self.from_us = from_us
         self.histograms.clear()

@@ -30,14 +30,14 @@ _KINDS: dict[type, tuple[type, ...]] = {
 class AtLeast:
     """The smallest value of a number."""
 
-    least: float
+    minimum: float
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class AtMost:
     """The largest value of a number."""
 
-    most: float
+    maximum: float
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -72,10 +72,10 @@ class SuiteParameter:
         if isinstance(value, float) and not math.isfinite(value):
             raise UsageError(f"{self.name} must be a finite number, not {value!r}")
         for limit in self.limits:
-            if isinstance(limit, AtLeast) and value < limit.least:
-                raise UsageError(f"{self.name} must be at least {limit.least:g}, not {value!r}")
-            if isinstance(limit, AtMost) and value > limit.most:
-                raise UsageError(f"{self.name} must be at most {limit.most:g}, not {value!r}")
+            if isinstance(limit, AtLeast) and value < limit.minimum:
+                raise UsageError(f"{self.name} must be at least {limit.minimum:g}, not {value!r}")
+            if isinstance(limit, AtMost) and value > limit.maximum:
+                raise UsageError(f"{self.name} must be at most {limit.maximum:g}, not {value!r}")
             if isinstance(limit, OneOf) and value not in limit.choices:
                 choices = ", ".join(dict.fromkeys(limit.choices))
                 raise UsageError(f"{self.name} must be one of {choices}, not {value!r}")
@@ -94,7 +94,7 @@ def parameters_of(function: Callable[..., object], source: str) -> dict[str, Sui
     arguments = list(inspect.signature(function).parameters.values())
     if not arguments:
         raise UsageError(f"{source}: scenario takes no argument; write def scenario(run, ...)")
-    found: dict[str, SuiteParameter] = {}
+    parameters: dict[str, SuiteParameter] = {}
     for argument in arguments[1:]:
         name = argument.name
         if argument.kind in (argument.VAR_POSITIONAL, argument.VAR_KEYWORD):
@@ -111,8 +111,8 @@ def parameters_of(function: Callable[..., object], source: str) -> dict[str, Sui
                 f"{source}: parameter {name} is {annotation!r}; it can be int, float, str or bool"
             )
         parameter = SuiteParameter(name, annotation, argument.default, limits)
-        found[name] = dataclasses.replace(parameter, default=parameter.check(argument.default))
-    return found
+        parameters[name] = dataclasses.replace(parameter, default=parameter.check(argument.default))
+    return parameters
 
 
 def check_values(

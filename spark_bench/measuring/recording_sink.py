@@ -24,8 +24,8 @@ class RecordingSink(Recorder):
         self.outlined = 0
         """Number of events in the outline so far, which are those that a ``Sink`` counts."""
         record = self._intake.event
-        watch = self.watch.see
-        most_events, most_us = limits(budget)
+        watch = self.watch.observe
+        events_max, time_us_max = limits(budget)
 
         def event(
             time_us: int,
@@ -41,11 +41,11 @@ class RecordingSink(Recorder):
             seq = record(time_us, kind, actor, peer, message, message_id, cause, why, of)
             if kind in UNSEEN_KINDS:
                 return seq
-            self.outlined = place = self.outlined + 1
+            self.outlined = number = self.outlined + 1
             if message.__class__ in WATCHED:
                 watch(time_us, kind, actor, peer, message, message_id, why)
-            if place > most_events or time_us > most_us:
-                raise exceeded(place - 1, most_events, most_us)
+            if number > events_max or time_us > time_us_max:
+                raise exceeded(number - 1, events_max, time_us_max)
             return seq
 
         self.event: Callable[..., int] = event

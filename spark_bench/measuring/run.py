@@ -67,7 +67,7 @@ class Run:
             raise UsageError("a run has one simulation; make another run for another cluster")
         for name in ("seed", "recorder", "trace"):
             if name in arguments:
-                raise UsageError(f"leave {name} out: the run gives its own")
+                raise UsageError(f"omit {name}: the run sets it")
         start = arguments.pop("start", True)
         simulation = Simulation(
             brokers, seed=self.seed, recorder=self.sink, trace=False, start=False, **arguments
@@ -90,14 +90,21 @@ class Run:
         """
         simulation = self._require()
         known = {field.name for field in dataclasses.fields(WorkloadSpec)} - {"topic", "settings"}
-        mine = {name: value for name, value in settings.items() if name in known}
-        mine.setdefault("name", f"workload-{len(self.loads) + 1}")
-        if isinstance(mine.get("record_bytes"), int):
-            mine["record_bytes"] = (mine["record_bytes"], mine["record_bytes"])
-        mine["acks"] = ACKS_ALL if mine.get("acks") in (None, "all") else mine["acks"]
-        mine.setdefault("idempotent", mine["acks"] == ACKS_ALL)
-        others = {name: value for name, value in settings.items() if name not in known}
-        spec = WorkloadSpec(topic=topic, settings=others, **mine)
+        workload_settings = {name: value for name, value in settings.items() if name in known}
+        workload_settings.setdefault("name", f"workload-{len(self.loads) + 1}")
+        if isinstance(workload_settings.get("record_bytes"), int):
+            workload_settings["record_bytes"] = (
+                workload_settings["record_bytes"],
+                workload_settings["record_bytes"],
+            )
+        workload_settings["acks"] = (
+            ACKS_ALL
+            if workload_settings.get("acks") in (None, "all")
+            else workload_settings["acks"]
+        )
+        workload_settings.setdefault("idempotent", workload_settings["acks"] == ACKS_ALL)
+        producer_settings = {name: value for name, value in settings.items() if name not in known}
+        spec = WorkloadSpec(topic=topic, settings=producer_settings, **workload_settings)
         count = Partitions(simulation.running).partition_count(topic)
         workload = Workload(simulation, spec, count, self.meter)
         self.loads.append(workload)
@@ -106,7 +113,7 @@ class Run:
 
     def end_warm_up(self) -> None:
         """Discard all measurements; from now on only records that arrive later are measured."""
-        self.meter.forget(self._now_us())
+        self.meter.discard_before(self._now_us())
 
     def value(self, name: str, value: float | bool | str) -> None:
         """Set a column of this run's row. Raises ``UsageError`` for NaN and infinity."""
@@ -136,7 +143,7 @@ class Run:
         topics = list(dict.fromkeys(load.spec.topic for load in self.loads))
         simulation.run_until(lambda: not any(load.unfinished for load in self.loads), timeout_ms)
         simulation.run_until(lambda: fully_replicated(simulation, topics), timeout_ms, every_ms=20)
-        took_ms = simulation.now_ms - begun_ms
+        settling_ms = simulation.now_ms - begun_ms
         figures: Counter[str] = Counter()
         for topic in topics:
             loads = [load for load in self.loads if load.spec.topic == topic]
@@ -146,7 +153,7 @@ class Run:
         if judges:
             self.problems += replicas_identical(simulation, topics).problems
         self.values |= {name: float(count) for name, count in figures.items()}
-        return took_ms
+        return settling_ms
 
     # -- end of the run ------------------------------------------------------------------------
 
@@ -207,8 +214,8 @@ class Run:
         row["leader_changes"] = float(watch.leader_changes)
         account, now_us = watch.account, self._now_us()
         ended = [outage for outage in account.outages if outage.is_acknowledged]
-        endless = self._endless(now_us)
-        if not (self.loads or ended or endless):
+        unended = self._unended_outages(now_us)
+        if not (self.loads or ended or unended):
             return
         histogram = BucketHistogram()
         area_ms = 0.0
@@ -220,10 +227,10 @@ class Run:
             if worst is None or unavailable_ms > (worst.unavailable_us or 0) / 1000:
                 worst = outage
         row["outages"] = float(len(ended))
-        row["outages_open"] = float(len(endless))
-        open_ms = [(until_us - outage.begun_us) / 1000 for outage, until_us in endless]
-        for least_ms in open_ms:
-            histogram.add_open(least_ms)
+        row["outages_open"] = float(len(unended))
+        open_ms = [(until_us - outage.begun_us) / 1000 for outage, until_us in unended]
+        for lower_bound_ms in open_ms:
+            histogram.add_open(lower_bound_ms)
         worst_ms = 0.0 if worst is None else (worst.unavailable_us or 0) / 1000
         if open_ms:
             bounds += ["unavailable_ms", "unavailable_partition_s"]
@@ -236,20 +243,20 @@ class Run:
         if histogram.total:
             self.meter.histograms["partition_unavailable_ms"] = histogram
 
-    def _endless(self, now_us: int) -> list[tuple[Outage, int]]:
+    def _unended_outages(self, now_us: int) -> list[tuple[Outage, int]]:
         """Return the outages without an acknowledgement at their end, each with the time until
         which it is known to have lasted."""
         account = self.sink.watch.account
-        given_up = [
+        abandoned = [
             (outage, outage.ended_us or 0)
             for outage in account.outages
             if not outage.is_acknowledged
         ]
-        return given_up + [(outage, now_us) for outage in account.open_outages(now_us)]
+        return abandoned + [(outage, now_us) for outage in account.open_outages(now_us)]
 
     def histograms(self) -> dict[str, list[tuple[int, int]]]:
         """Return the bucket rows of each metric, in the order of names."""
-        return {name: found.rows() for name, found in sorted(self.meter.histograms.items())}
+        return {name: histogram.rows() for name, histogram in sorted(self.meter.histograms.items())}
 
     def series(self) -> list[tuple[int, int, int, int, int, int]]:
         """Return (second, arrived, acknowledged, failed, backlog, unavailable partitions) rows."""
@@ -268,8 +275,8 @@ class Run:
             arrived, acknowledged, failed = (counts[name].get(second, 0) for name in counts)
             backlog += arrived - acknowledged - failed
             middle_us = second * SECOND_US + SECOND_US // 2
-            away = sum(begun <= middle_us < ended for begun, ended in spans)
-            rows.append((second, arrived, acknowledged, failed, backlog, away))
+            unavailable = sum(begun <= middle_us < ended for begun, ended in spans)
+            rows.append((second, arrived, acknowledged, failed, backlog, unavailable))
         return rows
 
 

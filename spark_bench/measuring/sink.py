@@ -35,7 +35,7 @@ class LeadershipWatch:
         """Number of times that a controller sent brokers another leader of a partition."""
         self._leaders: dict[str, tuple[int, int]] = {}  # partition -> (leader epoch, leader)
 
-    def see(
+    def observe(
         self,
         time_us: int,
         kind: str,
@@ -77,13 +77,13 @@ class LeadershipWatch:
 class Sink(Fingerprint):
     """An event sink that keeps no events."""
 
-    __slots__ = ("_most_events", "_most_us", "now_us", "watch")
+    __slots__ = ("_events_max", "_time_us_max", "now_us", "watch")
 
     def __init__(self, budget: Budget) -> None:
         super().__init__()
         self.watch: LeadershipWatch = LeadershipWatch()
         self.now_us: int = 0
-        self._most_events, self._most_us = limits(budget)
+        self._events_max, self._time_us_max = limits(budget)
 
     @property
     def outlined(self) -> int:
@@ -112,9 +112,9 @@ class Sink(Fingerprint):
         if not seq & 4095:
             self.absorb()
         if cls in WATCHED:
-            self.watch.see(time_us, kind, actor, peer, message, message_id, why)
-        if seq >= self._most_events or time_us > self._most_us:
-            raise exceeded(seq, self._most_events, self._most_us)
+            self.watch.observe(time_us, kind, actor, peer, message, message_id, why)
+        if seq >= self._events_max or time_us > self._time_us_max:
+            raise exceeded(seq, self._events_max, self._time_us_max)
         return seq
 
 
@@ -124,8 +124,8 @@ def limits(budget: Budget) -> tuple[int, int]:
     return _NEVER if budget.events is None else budget.events, virtual_us
 
 
-def exceeded(events: int, most_events: int, most_us: int) -> BudgetExceeded:
+def exceeded(events: int, events_max: int, time_us_max: int) -> BudgetExceeded:
     """Return the exception that ends a run which has used up its budget."""
-    if events >= most_events:
-        return BudgetExceeded(f"events: the run had {most_events:,} and did not end")
-    return BudgetExceeded(f"virtual time: the run did not end within {most_us / 1e6:g} s")
+    if events >= events_max:
+        return BudgetExceeded(f"events: the run had {events_max:,} and did not end")
+    return BudgetExceeded(f"virtual time: the run did not end within {time_us_max / 1e6:g} s")

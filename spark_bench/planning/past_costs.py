@@ -21,7 +21,9 @@ class PastCosts:
 
     def __init__(self, runs: Iterable[tuple[Mapping[str, Any], float]]) -> None:
         """``runs`` are pairs of parameters and seconds."""
-        known = [(_features(values), math.log(max(took_s, 1e-6))) for values, took_s in runs]
+        known = [
+            (_features(values), math.log(max(duration_s, 1e-6))) for values, duration_s in runs
+        ]
         self._names = list(dict.fromkeys(name for features, _ in known for name in features))
         count = len(self._names) + 1
         self._mean = sum(log_s for _, log_s in known) / max(1, len(known))
@@ -34,8 +36,8 @@ class PastCosts:
         for features, log_s in known:
             row = self._centred(features)
             for place, value in enumerate(row):
-                for other, another in enumerate(row):
-                    matrix[place][other] += value * another
+                for column, another in enumerate(row):
+                    matrix[place][column] += value * another
                 matrix[place][-1] += value * (log_s - self._mean)
         for place in range(len(self._names)):
             matrix[place][place] += _RIDGE * max(1, len(known))
@@ -53,13 +55,13 @@ class PastCosts:
 
 def _features(values: Mapping[str, Any]) -> dict[str, float]:
     """Return numbers as logarithms, and each other value as a feature of 1."""
-    found: dict[str, float] = {}
+    features: dict[str, float] = {}
     for name, value in values.items():
         if isinstance(value, (int, float)) and not isinstance(value, bool):
-            found[name] = math.log1p(max(value, 0))
+            features[name] = math.log1p(max(value, 0))
         else:
-            found[f"{name}={value}"] = 1.0
-    return found
+            features[f"{name}={value}"] = 1.0
+    return features
 
 
 def _solved(matrix: list[list[float]]) -> list[float]:
@@ -72,8 +74,8 @@ def _solved(matrix: list[list[float]]) -> list[float]:
             factor = matrix[row][place] / matrix[place][place]
             for column in range(place, count + 1):
                 matrix[row][column] -= factor * matrix[place][column]
-    found = [0.0] * count
+    solution = [0.0] * count
     for place in reversed(range(count)):
-        rest = sum(matrix[place][column] * found[column] for column in range(place + 1, count))
-        found[place] = (matrix[place][-1] - rest) / matrix[place][place]
-    return found
+        rest = sum(matrix[place][column] * solution[column] for column in range(place + 1, count))
+        solution[place] = (matrix[place][-1] - rest) / matrix[place][place]
+    return solution

@@ -25,7 +25,7 @@ class RunSpec:
     """Number of the configuration, whose runs differ only in their seeds."""
     seed: int
     parameters: tuple[tuple[str, Any], ...]
-    given: tuple[tuple[str, Any], ...] = ()
+    non_defaults: tuple[tuple[str, Any], ...] = ()
     """Parameters that differ from the defaults."""
 
 
@@ -78,32 +78,34 @@ def make_plan(
     Raises ``UsageError`` for a batch that cannot be run.
     """
     source = find_source(suite)
-    found = load_suite(source)
-    runs = found.runs if runs is None else runs
+    loaded = load_suite(source)
+    runs = loaded.runs if runs is None else runs
     if runs < 1:
         raise UsageError(f"runs must be at least 1, not {runs}")
     if samples < 0:
         raise UsageError(f"samples must be at least 0, not {samples}")
-    given = dict(values or {})
-    configurations = list(_configurations(found, given, matrix))
+    fixed = dict(values or {})
+    configurations = list(_configurations(loaded, fixed, matrix))
     specs: list[RunSpec] = []
-    for number, own in enumerate(configurations):
+    for number, overrides in enumerate(configurations):
         # All seeds share these, as a batch may have a million.
-        parameters = tuple((name, _plain(v)) for name, v in found.checked(own).items())
-        given_here = tuple((n, _plain(v)) for n, v in own.items() if _is_given(found, n, v))
+        parameters = tuple((name, _immutable(v)) for name, v in loaded.checked(overrides).items())
+        non_defaults = tuple(
+            (n, _immutable(v)) for n, v in overrides.items() if _is_not_default(loaded, n, v)
+        )
         specs += [
-            RunSpec(len(specs) + place, number, first_seed + place, parameters, given_here)
-            for place in range(runs)
+            RunSpec(len(specs) + offset, number, first_seed + offset, parameters, non_defaults)
+            for offset in range(runs)
         ]
-    return BatchPlan(source, tuple(specs), found.budget.changed(budget or {}), samples)
+    return BatchPlan(source, tuple(specs), loaded.budget.changed(budget or {}), samples)
 
 
-def _is_given(suite: Suite, name: str, value: Any) -> bool:
+def _is_not_default(suite: Suite, name: str, value: Any) -> bool:
     parameter = suite.parameters.get(name)
     return parameter is None or parameter.default != value
 
 
-def _plain(value: Any) -> Any:
+def _immutable(value: Any) -> Any:
     return tuple(value) if isinstance(value, list) else value
 
 
@@ -114,26 +116,28 @@ def _typed(suite: Suite, name: str, value: Any) -> Any:
 
 
 def _configurations(
-    suite: Suite, given: Mapping[str, Any], matrix: Mapping[str, Sequence[Any]] | None
+    suite: Suite, fixed: Mapping[str, Any], matrix: Mapping[str, Sequence[Any]] | None
 ) -> Iterable[dict[str, Any]]:
     """Yield every combination once, in the order of the matrix; given values are not varied."""
     tables = suite.matrix if matrix is None else ((dict(matrix),) if matrix else ())
     if matrix is not None:
         for name, values in matrix.items():
-            if name in given:
-                raise UsageError(f"{name} is both set and varied")
+            if name in fixed:
+                raise UsageError(f"{name} is both set and in the matrix")
             if not values:
                 raise UsageError(f"the matrix has no value for {name}")
-    seen: dict[str, None] = {}
+    keys: dict[str, None] = {}
     for table in tables or ({},):
-        names = [name for name in table if name not in given]
+        names = [name for name in table if name not in fixed]
         for combination in itertools.product(*(table[name] for name in names)):
-            own = {**given, **dict(zip(names, combination, strict=True))}
-            whole = {name: parameter.default for name, parameter in suite.parameters.items()} | own
-            key = repr(sorted((name, _typed(suite, name, whole[name])) for name in whole))
-            if key not in seen:
-                seen[key] = None
-                yield own
+            combined = {**fixed, **dict(zip(names, combination, strict=True))}
+            all_values = {
+                name: parameter.default for name, parameter in suite.parameters.items()
+            } | combined
+            key = repr(sorted((name, _typed(suite, name, all_values[name])) for name in all_values))
+            if key not in keys:
+                keys[key] = None
+                yield combined
 
 
 def varied(plan: BatchPlan) -> dict[str, list[Any]]:
@@ -142,38 +146,40 @@ def varied(plan: BatchPlan) -> dict[str, list[Any]]:
     for spec in plan.specs:
         for name, value in spec.parameters:
             values.setdefault(column_name(name), {})[repr(value)] = value
-    return {name: list(found.values()) for name, found in values.items() if len(found) > 1}
+    return {name: list(distinct.values()) for name, distinct in values.items() if len(distinct) > 1}
 
 
 def labels(plan: BatchPlan) -> list[str]:
     """Return the names of configurations, made of the parameters that are varied. If these are
     varied from the defaults one at a time, a name has only those that are not the default."""
-    own = {
+    values_by_configuration = {
         spec.configuration: {column_name(name): value for name, value in spec.parameters}
         for spec in plan.specs
     }
     columns = varied(plan)
     defaults = {column_name(n): p.default for n, p in plan.suite.parameters.items()}
-    is_grid = len(own) == math.prod(map(len, columns.values()))
-    has_defaults = all(own[0].get(name) == defaults.get(name) for name in columns)
-    is_whole = is_grid or not has_defaults
-    found = []
-    for values in own.values():
-        named = [name for name in columns if is_whole or values.get(name) != defaults.get(name)]
-        text = ", ".join(f"{name}={values.get(name)}" for name in named)
-        found.append(text or ("the defaults" if len(own) > 1 else ""))
-    return found
+    is_grid = len(values_by_configuration) == math.prod(map(len, columns.values()))
+    has_defaults = all(
+        values_by_configuration[0].get(name) == defaults.get(name) for name in columns
+    )
+    shows_all = is_grid or not has_defaults
+    names = []
+    for values in values_by_configuration.values():
+        shown = [name for name in columns if shows_all or values.get(name) != defaults.get(name)]
+        text = ", ".join(f"{name}={values.get(name)}" for name in shown)
+        names.append(text or ("the defaults" if len(values_by_configuration) > 1 else ""))
+    return names
 
 
 def parameter_kinds(plan: BatchPlan) -> dict[str, type]:
     """Return the columns of parameters, with the types of their values."""
-    kinds = {column_name(name): one.kind for name, one in plan.suite.parameters.items()}
+    kinds = {column_name(name): parameter.kind for name, parameter in plan.suite.parameters.items()}
     if kinds:
         return kinds
     # Any key of a scenario file can be a parameter. Lists become text.
-    plain = (int, float, str, bool)
+    scalar_types = (int, float, str, bool)
     return {
-        column_name(name): type(value) if type(value) in plain else str
+        column_name(name): type(value) if type(value) in scalar_types else str
         for spec in plan.specs
         for name, value in spec.parameters
     }
@@ -189,7 +195,7 @@ def reproduce_command(source: SuiteSource, spec: RunSpec, command: str = "run") 
     words = ["fakekafka", "bench", command, source.path or source.name, "--seed", str(spec.seed)]
     if command == "run":
         words += ["--runs", "1", "--no-matrix", "--engine", "serial"]
-    for name, value in spec.given:
+    for name, value in spec.non_defaults:
         text = value if isinstance(value, str) else toml_text(value)
         words += ["--set", f"{name}={text}"]
     return shlex.join(words)

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from .past_costs import PastCosts
 from .plan import BatchPlan, RunSpec, column_name
-from .suite import known_arguments
+from .suite import call_with_accepted
 
 _DEFAULT_S = 0.3
 """Estimated seconds of a run about which nothing is known."""
@@ -33,7 +33,7 @@ class CostModel:
                     columns = {column_name(name): value for name, value in values.items()}
                     prior = past.estimate_s(columns)
                 elif suite.cost is not None:
-                    prior = known_arguments(suite.cost, values)
+                    prior = call_with_accepted(suite.cost, values)
                 else:
                     prior = _DEFAULT_S * _size(plan, spec)
                 self._prior[spec.configuration] = max(prior, 1e-6)
@@ -91,7 +91,7 @@ class ProgressReport:
     def __str__(self) -> str:
         return (
             f"{self.done} of {self.total} runs, {self.work:.0%} of the work, "
-            f"{self.runs_per_s:.1f} runs/s, {_span(self.remaining_s)} left"
+            f"{self.runs_per_s:.1f} runs/s, {_duration_text(self.remaining_s)} left"
         )
 
 
@@ -103,45 +103,45 @@ class ProgressMeter:
         model: CostModel,
         specs: list[RunSpec],
         done_before: int,
-        tell: Callable[[ProgressReport], object] | None,
+        callback: Callable[[ProgressReport], object] | None,
     ) -> None:
         self._model = model
-        self._left = {spec.run_id: spec for spec in specs}
+        self._remaining = {spec.run_id: spec for spec in specs}
         self._done_before = done_before
         self._total = done_before + len(specs)
         self._done = 0
         self._work_done_s = 0.0
-        self._tell = tell
-        self._started = self._told = time.monotonic()
+        self._callback = callback
+        self._started = self._reported_at = time.monotonic()
 
-    def ended(self, spec: RunSpec) -> None:
+    def count_run(self, spec: RunSpec) -> None:
         """Count a finished run."""
-        self._left.pop(spec.run_id, None)
+        self._remaining.pop(spec.run_id, None)
         self._done += 1
         self._work_done_s += self._model.estimate_s(spec)
         now = time.monotonic()
-        if self._tell is not None and (now - self._told >= 0.2 or not self._left):
-            self._told = now
-            self._tell(self._report(now))
+        if self._callback is not None and (now - self._reported_at >= 0.2 or not self._remaining):
+            self._reported_at = now
+            self._callback(self._report(now))
 
     def _report(self, now: float) -> ProgressReport:
         counts: dict[int, tuple[int, RunSpec]] = {}
-        for spec in self._left.values():
+        for spec in self._remaining.values():
             counts[spec.configuration] = counts.get(spec.configuration, (0, spec))[0] + 1, spec
-        left_s = sum(count * self._model.estimate_s(spec) for count, spec in counts.values())
+        remaining_s = sum(count * self._model.estimate_s(spec) for count, spec in counts.values())
         elapsed_s = max(now - self._started, 1e-9)
-        whole_s = self._work_done_s + left_s
-        work = self._work_done_s / whole_s if whole_s else 1.0
+        total_s = self._work_done_s + remaining_s
+        work = self._work_done_s / total_s if total_s else 1.0
         return ProgressReport(
             self._done_before + self._done,
             self._total,
             work,
             self._done / elapsed_s,
-            elapsed_s * left_s / self._work_done_s if self._work_done_s else math.inf,
+            elapsed_s * remaining_s / self._work_done_s if self._work_done_s else math.inf,
         )
 
 
-def _span(seconds: float) -> str:
+def _duration_text(seconds: float) -> str:
     if seconds == math.inf:
         return "unknown time"
     if seconds < 90:

@@ -9,7 +9,7 @@ from typing import Any
 from ...protocol.errors import UsageError
 from .suite import Suite
 
-_TRUE_OR_FALSE = {"true": True, "false": False, "1": True, "0": False}
+_BOOLEANS = {"true": True, "false": False, "1": True, "0": False}
 
 
 def read_value(suite: Suite, name: str, text: str) -> Any:
@@ -28,7 +28,7 @@ def read_value(suite: Suite, name: str, text: str) -> Any:
         except tomllib.TOMLDecodeError:
             return text
     if parameter.kind is bool:
-        return _TRUE_OR_FALSE.get(text.lower(), text)
+        return _BOOLEANS.get(text.lower(), text)
     for kind in (int, float) if parameter.kind is float else (parameter.kind,):
         try:
             return kind(text)
@@ -39,35 +39,35 @@ def read_value(suite: Suite, name: str, text: str) -> Any:
 
 def read_settings(suite: Suite, settings: Sequence[str], option: str = "--set") -> dict[str, Any]:
     """Parse ``name=value`` of an option."""
-    found = {}
+    values = {}
     for setting in settings:
         name, separator, text = setting.partition("=")
         if not separator:
             raise UsageError(f"{option} takes name=value, not {setting!r}")
-        found[name] = read_value(suite, name, text)
-    return found
+        values[name] = read_value(suite, name, text)
+    return values
 
 
 def read_matrix(
-    suite: Suite, tables: Sequence[str], leave_out: bool, option: str = "--matrix"
+    suite: Suite, tables: Sequence[str], is_disabled: bool, option: str = "--matrix"
 ) -> dict[str, Any] | None:
     """Parse ``name=value,value`` of an option; None stands for the suite's own matrix."""
-    if leave_out:
+    if is_disabled:
         if tables:
-            raise UsageError("--matrix and --no-matrix do not go together")
+            raise UsageError("--matrix and --no-matrix cannot be combined")
         return {}
-    found: dict[str, Any] = {}
+    values: dict[str, Any] = {}
     for table in tables:
         name, separator, text = table.partition("=")
         if not separator or not text:
             raise UsageError(f"{option} takes name=value,value, not {table!r}")
-        found[name] = [read_value(suite, name, value) for value in text.split(",")]
-    return found or None
+        values[name] = [read_value(suite, name, value) for value in text.split(",")]
+    return values or None
 
 
 def read_numbers(option: str, settings: Sequence[str]) -> dict[str, Any]:
     """Parse ``kind=number`` of ``--budget``; ``none`` lifts a limit."""
-    found: dict[str, Any] = {}
+    values: dict[str, Any] = {}
     for setting in settings:
         name, separator, text = setting.partition("=")
         try:
@@ -76,8 +76,8 @@ def read_numbers(option: str, settings: Sequence[str]) -> dict[str, Any]:
             separator = ""
         if not separator:
             raise UsageError(f"{option} takes kind=number, not {setting!r}")
-        found[name] = int(value) if name == "events" and value is not None else value
-    return found
+        values[name] = int(value) if name == "events" and value is not None else value
+    return values
 
 
 def read_conf(settings: Sequence[str]) -> Mapping[str, str]:

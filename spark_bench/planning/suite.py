@@ -84,23 +84,23 @@ class Suite:
     def checked(self, values: Mapping[str, Any]) -> dict[str, Any]:
         """Return all parameters with these values; raise ``UsageError`` if they cannot be run."""
         if self.spec is not None:
-            self._spec_with(values)
+            self._spec_with_values(values)
             return dict(values)
-        found = check_values(self.name, self.parameters, values)
+        values_with_defaults = check_values(self.name, self.parameters, values)
         if self.check is not None:
-            known_arguments(self.check, found)
-        return found
+            call_with_accepted(self.check, values_with_defaults)
+        return values_with_defaults
 
-    def _spec_with(self, values: Mapping[str, Any]) -> ScenarioSpec:
+    def _spec_with_values(self, values: Mapping[str, Any]) -> ScenarioSpec:
         assert self.spec is not None
-        whole = {**self.spec.parameters, **values, "matrix": {}}
-        return parse_scenario(self.spec.text, self.spec.source, whole)
+        all_values = {**self.spec.parameters, **values, "matrix": {}}
+        return parse_scenario(self.spec.text, self.spec.source, all_values)
 
 
-def known_arguments(function: Callable[..., Any], values: Mapping[str, Any]) -> Any:
+def call_with_accepted(function: Callable[..., Any], values: Mapping[str, Any]) -> Any:
     """Call a function of a suite with the parameters that it accepts."""
-    taken = inspect.signature(function).parameters
-    return function(**{name: value for name, value in values.items() if name in taken})
+    accepted = inspect.signature(function).parameters
+    return function(**{name: value for name, value in values.items() if name in accepted})
 
 
 def find_source(name: str) -> SuiteSource:
@@ -148,10 +148,10 @@ def load_suite(source: SuiteSource) -> Suite:
 
 def _module_suite(source: SuiteSource, module: types.ModuleType) -> Suite:
     scenario = getattr(module, "scenario", None)
-    where = source.path or source.name
+    origin = source.path or source.name
     if not callable(scenario):
-        raise UsageError(f"{where} has no function scenario; write def scenario(run, ...)")
-    parameters = parameters_of(scenario, where)
+        raise UsageError(f"{origin} has no function scenario; write def scenario(run, ...)")
+    parameters = parameters_of(scenario, origin)
 
     def play(run: Run, values: Mapping[str, Any]) -> None:
         scenario(run, **values)
@@ -161,7 +161,7 @@ def _module_suite(source: SuiteSource, module: types.ModuleType) -> Suite:
         about=next(iter((module.__doc__ or "").strip().splitlines()), "").rstrip("."),
         parameters=parameters,
         play=play,
-        matrix=_checked_matrix(where, getattr(module, "MATRIX", ())),
+        matrix=_checked_matrix(origin, getattr(module, "MATRIX", ())),
         runs=getattr(module, "RUNS", 20),
         budget=Budget().changed(getattr(module, "BUDGET", {})),
         measures=dict(getattr(module, "MEASURES", {})),
@@ -173,24 +173,24 @@ def _module_suite(source: SuiteSource, module: types.ModuleType) -> Suite:
     for table in suite.matrix:
         for name, values in table.items():
             if name not in parameters:
-                raise UsageError(f"{where}: MATRIX has {name!r}{hint(name, parameters)}")
+                raise UsageError(f"{origin}: MATRIX has {name!r}{hint(name, parameters)}")
             for value in values:
                 parameters[name].check(value)
     return suite
 
 
-def _checked_matrix(where: str, matrix: Any) -> Matrix:
+def _checked_matrix(origin: str, matrix: Any) -> Matrix:
     """Check one table or several; raise ``UsageError`` for one that is not a table of lists."""
     tables: Iterable[Any] = [matrix] if isinstance(matrix, Mapping) else matrix
-    found = []
+    checked = []
     for table in tables:
         if not isinstance(table, Mapping):
-            raise UsageError(f"{where}: MATRIX must be a table of lists, not {table!r}")
+            raise UsageError(f"{origin}: MATRIX must be a table of lists, not {table!r}")
         for name, values in table.items():
             if not isinstance(values, (list, tuple)) or not values:
-                raise UsageError(f"{where}: MATRIX {name!r} must be a list, not {values!r}")
-        found.append({name: tuple(values) for name, values in table.items()})
-    return tuple(found)
+                raise UsageError(f"{origin}: MATRIX {name!r} must be a list, not {values!r}")
+        checked.append({name: tuple(values) for name, values in table.items()})
+    return tuple(checked)
 
 
 def _scenario_file_suite(source: SuiteSource) -> Suite:
@@ -200,7 +200,7 @@ def _scenario_file_suite(source: SuiteSource) -> Suite:
                          "with fakekafka run")  # fmt: skip
 
     def play(run: Run, values: Mapping[str, Any]) -> None:
-        _play_file(run, suite._spec_with(values))
+        _play_file(run, suite._spec_with_values(values))
 
     suite = Suite(
         name=spec.name,

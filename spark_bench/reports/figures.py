@@ -11,7 +11,7 @@ from ..measuring.run import PHASES
 from .source import ReportSource
 from .statistics import Observed, Reading, nearest_rank
 
-_WIDE = 30
+_LOGARITHMIC_RATIO = 30
 """Ratio of the largest to the smallest value beyond which an axis is logarithmic."""
 _LABEL_WIDTH = 22
 _LINES_MAX = 12
@@ -53,7 +53,7 @@ class Figure:
     stacked: bool = False
 
 
-def in_lines(label: float | str, between: str) -> float | str:
+def wrapped(label: float | str, between: str) -> float | str:
     """Wrap a label into several short lines; a parameter and its value stay together."""
     if not isinstance(label, str):
         return label
@@ -65,7 +65,7 @@ def figures(source: ReportSource) -> Iterator[Figure]:
     yield from _headline(source)
     yield from _published(source)
     yield from _phases(source)
-    yield from _notch(source)
+    yield from _throughput_over_time(source)
     yield from _distributions(source)
 
 
@@ -74,35 +74,37 @@ def _headline(source: ReportSource) -> Iterator[Figure]:
     labels: list[float | str] = []
     curve = Curve("median over seeds", "points", labels, [])
     worst = Curve("worst seed", "points", [], [])
-    left_out = []
+    incomplete_notes = []
     for configuration in source.configurations:
         observed = configuration.observed(name)
-        middle = observed.percentile(50)
-        top = observed.percentile(100)
+        median = observed.percentile(50)
+        maximum = observed.percentile(100)
         label = configuration.label or source.suite
         if observed.incomplete or observed.bounds:
-            left_out.append(f"{label}: {_incomplete(observed)}")
-        if middle.value is None:
+            incomplete_notes.append(f"{label}: {_incomplete(observed)}")
+        if median.value is None:
             continue
         low, high = observed.interval(50) or (Reading(None), Reading(None))
-        is_whole = low.value is not None and high.value is not None
+        has_interval = low.value is not None and high.value is not None
         curve.x.append(configuration.label)
-        curve.y.append(middle.value)
-        curve.low.append(low.value if is_whole else None)
-        curve.high.append(high.value if is_whole else None)
+        curve.y.append(median.value)
+        curve.low.append(low.value if has_interval else None)
+        curve.high.append(high.value if has_interval else None)
         worst.x.append(configuration.label)
-        worst.y.append(middle.value if top.value is None else top.value)
+        worst.y.append(median.value if maximum.value is None else maximum.value)
     if curve.x:
         spread = max(worst.y) / max(min(curve.y), 1e-9)
         yield Figure(
             "headline",
             f"{name} by configuration",
-            ". ".join([f"{source.doc(name)}. Bars are 95 % intervals of the median", *left_out])
+            ". ".join(
+                [f"{source.doc(name)}. Bars are 95 % intervals of the median", *incomplete_notes]
+            )
             + ".",
             "",
             name,
             [curve, worst],
-            log_y=min(curve.y) > 0 and spread > _WIDE,
+            log_y=min(curve.y) > 0 and spread > _LOGARITHMIC_RATIO,
         )
 
 
@@ -134,22 +136,22 @@ def _published(source: ReportSource) -> Iterator[Figure]:
 
 
 def _phases(source: ReportSource) -> Iterator[Figure]:
-    found = [c for c in source.configurations if c.column(PHASES[0])]
-    if not found:
+    configurations = [c for c in source.configurations if c.column(PHASES[0])]
+    if not configurations:
         return
-    ended = sum(len(c.column(PHASES[0])) for c in found)
+    ended = sum(len(c.column(PHASES[0])) for c in configurations)
     text = "Means over seeds, worst partition of each run. The phases add up to the whole."
     if ended < len(source.rows):
         text += f" Of {ended} of {len(source.rows)} runs: the others had no outage that ended."
-    labels: list[float | str] = [configuration.label for configuration in found]
+    labels: list[float | str] = [configuration.label for configuration in configurations]
     curves = []
     for phase in PHASES:
-        means = [sum(c.column(phase)) / len(c.column(phase)) for c in found]
+        means = [sum(c.column(phase)) / len(c.column(phase)) for c in configurations]
         curves.append(Curve(phase, "bars", labels, means))
     yield Figure("phases", "what an outage is made of", text, "", "ms", curves, stacked=True)
 
 
-def _notch(source: ReportSource) -> Iterator[Figure]:
+def _throughput_over_time(source: ReportSource) -> Iterator[Figure]:
     """Yield the acknowledged records over virtual time: the median of the runs and a band."""
     curves = []
     for configuration in source.configurations[:_LINES_MAX]:
@@ -191,8 +193,8 @@ def _endless(source: ReportSource, metric: str) -> str:
     """Return a sentence about the open values, which are beyond the ends of the curves."""
     counts = [
         (value, count)
-        for one in source.configurations
-        for value, count in source.histogram(one.number, metric)
+        for configuration in source.configurations
+        for value, count in source.histogram(configuration.number, metric)
     ]
     open_count = sum(count for value, count in counts if math.isinf(value))
     if not open_count:
@@ -213,14 +215,14 @@ def _distributions(source: ReportSource) -> Iterator[Figure]:
                 continue
             x: list[float | str] = []
             y: list[float] = []
-            seen = 0
+            cumulative = 0
             for value, count in rows:
                 if math.isinf(value):
                     continue  # open values are beyond the end of the curve
-                seen += count
+                cumulative += count
                 x.append(max(value, 1e-3))
                 # The last value is placed at half the share of one record.
-                y.append(1 / max(1 - seen / total, 0.5 / total))
+                y.append(1 / max(1 - cumulative / total, 0.5 / total))
             if x:
                 curves.append(Curve(configuration.label or source.suite, "line", x, y))
         if curves:

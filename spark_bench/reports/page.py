@@ -9,14 +9,14 @@ from typing import Any
 
 from ...protocol.errors import UsageError
 from ..tables.schema import BUCKET_RULE
-from .figures import Figure, figures, in_lines
+from .figures import Figure, figures, wrapped
 from .page_parts import escaped, head, table
 from .results import FAILED, bounded_columns
 from .source import ReportConfiguration, ReportSource, number_in
 from .statistics import Reading
 
 _SHOWN_NUMBERS = 14
-_NUMBERS_ABREAST = 7
+_COLUMNS_PER_TABLE = 7
 """Maximum number of columns with numbers in a table, as more do not fit on a small laptop."""
 _SLOWEST = 5
 _BROKEN = 20
@@ -47,13 +47,13 @@ def write_page(source: ReportSource, path: Path) -> list[Figure]:
         from plotly.offline import get_plotlyjs
     except ImportError:
         raise UsageError("a report needs plotly: pip install 'fakekafka[spark]'") from None
-    found = list(figures(source))
-    data = json.dumps([_plotly(figure) for figure in found]).replace("</", "<\\/")
+    figures_shown = list(figures(source))
+    data = json.dumps([_plotly(figure) for figure in figures_shown]).replace("</", "<\\/")
     parts = [
-        *head(f"{source.suite}: a batch of fakekafka"), *_what_was_run(source),
+        *head(f"{source.suite}: a batch of fakekafka"), *_facts_section(source),
         *_headline_table(source),
     ]  # fmt: skip
-    for figure in found:
+    for figure in figures_shown:
         parts += [
             f"<h2>{escaped(figure.title)}</h2>",
             f'<p class="about">{escaped(figure.about)}</p>',
@@ -61,20 +61,20 @@ def write_page(source: ReportSource, path: Path) -> list[Figure]:
         ]
         if figure.key == "published":
             parts += _published_table(source)
-    parts += [*_slowest(source), *_broken(source), *_method(source)]
+    parts += [*_slowest_runs(source), *_failed_runs(source), *_method(source)]
     parts += [
         f'<script type="application/json" id="figures">{data}</script>',
         f"<script>{get_plotlyjs()}</script>", f"<script>{_SCRIPT}</script>", "</body>", "</html>",
     ]  # fmt: skip
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text("\n".join(parts), encoding="utf-8")
-    return found
+    return figures_shown
 
 
 def _size(figure: Figure) -> str:
     """Return the CSS classes of a figure: the names of many configurations are vertical, and need
     room below the drawing."""
-    is_crowded = sum(isinstance(one, str) for one in figure.curves[0].x) > 6
+    is_crowded = sum(isinstance(label, str) for label in figure.curves[0].x) > 6
     return "figure crowded" if is_crowded else "figure"
 
 
@@ -84,7 +84,7 @@ def _number(value: float | None) -> str:
     return f"{value:,.0f}" if abs(value) >= 999.5 or value == int(value) else f"{value:,.3g}"
 
 
-def _what_was_run(source: ReportSource) -> list[str]:
+def _facts_section(source: ReportSource) -> list[str]:
     facts, machine = source.facts, source.facts["machine"]
     rows = source.rows
     ok = sum(row["status"] == "ok" for row in rows)
@@ -115,16 +115,19 @@ def _what_was_run(source: ReportSource) -> list[str]:
 
 def _headline_table(source: ReportSource) -> list[str]:
     numbers = source.numbers()[:_SHOWN_NUMBERS]
-    count = max(1, math.ceil(len(numbers) / _NUMBERS_ABREAST))
-    abreast = math.ceil(len(numbers) / count)
+    count = max(1, math.ceil(len(numbers) / _COLUMNS_PER_TABLE))
+    per_table = math.ceil(len(numbers) / count)
     tables = []
-    for begin in range(0, max(1, len(numbers)), max(1, abreast)):
-        own = numbers[begin : begin + abreast]
-        heads = ["configuration", "runs", *(_head(source, name) for name in own)]
+    for begin in range(0, max(1, len(numbers)), max(1, per_table)):
+        columns = numbers[begin : begin + per_table]
+        heads = ["configuration", "runs", *(_head(source, name) for name in columns)]
         rows = []
-        for one in source.configurations:
-            cells = [escaped(one.label or "the defaults"), f"{one.ok}&nbsp;of&nbsp;{len(one.rows)}"]
-            rows.append([*cells, *(_cell(one, name) for name in own)])
+        for configuration in source.configurations:
+            cells = [
+                escaped(configuration.label or "the defaults"),
+                f"{configuration.ok}&nbsp;of&nbsp;{len(configuration.rows)}",
+            ]
+            rows.append([*cells, *(_cell(configuration, name) for name in columns)])
         tables += table(heads, rows, 1)
     return [
         "<h2>Medians over the seeds</h2>",
@@ -136,8 +139,8 @@ def _headline_table(source: ReportSource) -> list[str]:
 
 def _head(source: ReportSource, name: str) -> str:
     """Return the head of a column, whose name may wrap after each of its words."""
-    words = escaped(name).replace("_", "_<wbr>")
-    return f'<span title="{escaped(source.doc(name))}">{words}</span>'
+    wrappable = escaped(name).replace("_", "_<wbr>")
+    return f'<span title="{escaped(source.doc(name))}">{wrappable}</span>'
 
 
 def _cell(configuration: ReportConfiguration, name: str) -> str:
@@ -175,7 +178,7 @@ def _published_table(source: ReportSource) -> list[str]:
     return table(heads, rows, 2)
 
 
-def _slowest(source: ReportSource) -> list[str]:
+def _slowest_runs(source: ReportSource) -> list[str]:
     """Return the section about the worst runs; failed and open ones come first."""
     name = source.headline
     ranked = []
@@ -206,7 +209,7 @@ def _trace_command(row: dict[str, Any]) -> str:
     return command.replace(" --runs 1 --no-matrix --engine serial", "")
 
 
-def _broken(source: ReportSource) -> list[str]:
+def _failed_runs(source: ReportSource) -> list[str]:
     rows = [row for row in source.rows if row["status"] != "ok"]
     unfinished = [f"<p>{escaped(line)}.</p>" for line in source.unfinished()]
     if not rows and unfinished:
@@ -226,10 +229,12 @@ def _broken(source: ReportSource) -> list[str]:
         )
         for row in rows[:_BROKEN]
     ]
-    left = len(rows) - len(cells)
-    more = [f"<p>{left} more are in the table <code>runs</code>.</p>"] if left else []
+    remaining = len(rows) - len(cells)
+    remaining_note = (
+        [f"<p>{remaining} more are in the table <code>runs</code>.</p>"] if remaining else []
+    )
     return [f"<h2>{len(rows)} runs that are not ok</h2>", *unfinished,
-            *more, *table(("status", "problem", "command"), cells, 9)]  # fmt: skip
+            *remaining_note, *table(("status", "problem", "command"), cells, 9)]  # fmt: skip
 
 
 def _method(source: ReportSource) -> list[str]:
@@ -251,7 +256,7 @@ def _method(source: ReportSource) -> list[str]:
 def _plotly(figure: Figure) -> dict[str, Any]:
     data: list[dict[str, Any]] = []
     for number, curve in enumerate(figure.curves):
-        x = [in_lines(one, "<br>") for one in curve.x]
+        x = [wrapped(one, "<br>") for one in curve.x]
         common: dict[str, Any] = {"name": curve.name, "x": x, "y": curve.y}
         if curve.kind == "bars":
             data.append({"type": "bar", **common})

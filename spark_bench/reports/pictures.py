@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from ...protocol.errors import UsageError
-from .figures import Curve, Figure, in_lines
+from .figures import Curve, Figure, wrapped
 
 _INCHES = (9.0, 5.0)
 _DASHES = ("-", "--", ":", "-.")
@@ -34,7 +34,7 @@ def draw(figures: list[Figure], folder: Path) -> list[Path]:
 
 def _draw(axes: Any, figure: Figure) -> None:
     for curve in figure.curves:
-        curve.x = [in_lines(one, "\n") for one in curve.x]
+        curve.x = [wrapped(one, "\n") for one in curve.x]
     if any(isinstance(one, str) for one in figure.curves[0].x):
         axes.tick_params(axis="x", labelsize="x-small")
     bottoms: dict[Any, float] = {}

@@ -48,8 +48,8 @@ class ReportConfiguration:
             else:
                 (bounds if name in bounded_columns(row) else values).append(value)
         absent = len(self.rows) - len(values) - len(bounds) - failed
-        more = name in MORE_IS_BETTER
-        return Observed(sorted(values), sorted(bounds), failed, absent, more)
+        more_is_better = name in MORE_IS_BETTER
+        return Observed(sorted(values), sorted(bounds), failed, absent, more_is_better)
 
     @property
     def ok(self) -> int:
@@ -89,46 +89,48 @@ class ReportSource:
         self.suite: str = self.facts["suite"]
         runs = self.tables.runs("arrow")
         self._docs = {
-            one.name: (one.metadata or {}).get(b"doc", b"").decode() for one in runs.schema
+            field.name: (field.metadata or {}).get(b"doc", b"").decode() for field in runs.schema
         }
         self._docs |= self.facts["measures"]
         self.parameters: list[str] = [p for p in self.facts["parameters"] if p in self._docs]
-        found: dict[int, ReportConfiguration] = {}
+        configurations: dict[int, ReportConfiguration] = {}
         for row in runs.to_pylist():
             number = row["configuration"]
-            if number not in found:
+            if number not in configurations:
                 values = {name: row[name] for name in self.parameters}
                 label = self.facts["labels"][number]
-                found[number] = ReportConfiguration(number, values, label)
-            found[number].rows.append(row)
-        self.configurations: list[ReportConfiguration] = [found[number] for number in sorted(found)]
+                configurations[number] = ReportConfiguration(number, values, label)
+            configurations[number].rows.append(row)
+        self.configurations: list[ReportConfiguration] = [
+            configurations[number] for number in sorted(configurations)
+        ]
         self.columns: list[str] = [
             name for name in runs.column_names
             if name not in _NOT_MEASURED and name not in self.parameters
         ]  # fmt: skip
-        self._histograms = self._pooled()
+        self._histograms = self._pooled_histograms()
 
     @property
     def rows(self) -> list[dict[str, Any]]:
-        return [row for one in self.configurations for row in one.rows]
+        return [row for configuration in self.configurations for row in configuration.rows]
 
     @property
     def headline(self) -> str:
         name: str = self.facts["headline"]
         if name in self.columns:
             return name
-        return next((one for one in ("unavailable_ms", "response_p99_ms") if one in self.columns),
-                    "virtual_ms")  # fmt: skip
+        candidates = ("unavailable_ms", "response_p99_ms")
+        return next((column for column in candidates if column in self.columns), "virtual_ms")
 
     def unfinished(self) -> list[str]:
         """Return sentences about the outages, answers and reads that were open when runs ended."""
-        found = []
+        sentences = []
         for name, text in UNFINISHED.items():
             counts = [count for row in self.rows if (count := number_in(row, name))]
             if counts:
                 runs = f"{len(counts)} of {len(self.rows)} runs"
-                found.append(f"{runs} ended {text}: {sum(counts):,.0f} in all")
-        return found
+                sentences.append(f"{runs} ended {text}: {sum(counts):,.0f} in all")
+        return sentences
 
     def doc(self, name: str) -> str:
         """Return the meaning of a column or a metric, without a full stop at the end."""
@@ -139,10 +141,10 @@ class ReportSource:
         first = [self.headline, *self.facts["measures"], "unavailable_ms"]
         rest = [name for name in self.columns if name not in first]
         numeric = [name for name in dict.fromkeys((*first, *rest)) if any(
-            one.column(name) for one in self.configurations)]  # fmt: skip
+            configuration.column(name) for configuration in self.configurations)]  # fmt: skip
         return [name for name in numeric if name in self.columns or name == self.headline]
 
-    def _pooled(self) -> dict[tuple[int, str], list[tuple[float, int]]]:
+    def _pooled_histograms(self) -> dict[tuple[int, str], list[tuple[float, int]]]:
         table = self.tables.hist("arrow")
         if not table.num_rows:
             return {}
@@ -150,11 +152,11 @@ class ReportSource:
             [("n", "sum")]
         )
         sums = sums.sort_by([(name, "ascending") for name in ("configuration", "metric", "bucket")])
-        found: dict[tuple[int, str], list[tuple[float, int]]] = {}
+        histograms: dict[tuple[int, str], list[tuple[float, int]]] = {}
         for row in sums.to_pylist():
             key = row["configuration"], row["metric"]
-            found.setdefault(key, []).append((row["value"], row["n_sum"]))
-        return found
+            histograms.setdefault(key, []).append((row["value"], row["n_sum"]))
+        return histograms
 
     def metrics(self) -> list[str]:
         """Return the metrics that have a histogram."""
@@ -172,9 +174,9 @@ class ReportSource:
 
         if not table.num_rows:
             return []
-        own = table.filter(compute.equal(table["configuration"], configuration))
+        rows = table.filter(compute.equal(table["configuration"], configuration))
         counts: dict[int, list[float]] = {}
-        for second, count in zip(own["second"].to_pylist(), own["acknowledged"].to_pylist(),
+        for second, count in zip(rows["second"].to_pylist(), rows["acknowledged"].to_pylist(),
                                  strict=True):  # fmt: skip
             counts.setdefault(second, []).append(float(count))
         runs = max(map(len, counts.values()), default=0)
@@ -185,22 +187,22 @@ class ReportSource:
 
     def published(self) -> list[PublishedPair]:
         """Return the published pairs of which this batch has both configurations."""
-        found = []
+        pairs = []
         for pair in self.facts["published"]:
             sides = []
             for side in ("above", "below"):
-                for one in self.configurations:
-                    middle = one.observed(self.headline).percentile(50)
-                    if middle.value is None or middle.is_bound:
+                for configuration in self.configurations:
+                    median = configuration.observed(self.headline).percentile(50)
+                    if median.value is None or median.is_bound:
                         continue
-                    if all(one.parameters.get(k) == v for k, v in pair[side].items()):
-                        sides.append(middle.value)
+                    if all(configuration.parameters.get(k) == v for k, v in pair[side].items()):
+                        sides.append(median.value)
                         break
             if len(sides) == 2 and sides[1]:
-                found.append(
+                pairs.append(
                     PublishedPair(
                         pair["title"], (sides[0], sides[1]), tuple(pair["published"]),
                         pair["source"],
                     )
                 )  # fmt: skip
-        return found
+        return pairs

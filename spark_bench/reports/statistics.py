@@ -123,10 +123,10 @@ def paired_difference(
     count = len(lows)
     if not count:
         return Estimate(math.nan, None, None, 0)
-    taken = sorted(0.0 if old[1] == new[1] else new[1] - old[1] for old, new in pairs)
-    value = taken[count // 2]
-    if count % 2 == 0 and value != taken[count // 2 - 1]:
-        value = (taken[count // 2 - 1] + value) / 2
+    differences = sorted(0.0 if old[1] == new[1] else new[1] - old[1] for old, new in pairs)
+    value = differences[count // 2]
+    if count % 2 == 0 and value != differences[count // 2 - 1]:
+        value = (differences[count // 2 - 1] + value) / 2
     below = _ranks_below(count, 0.5, (1 - confidence) / 2)
     if below < 1:
         return Estimate(value, None, None, count)

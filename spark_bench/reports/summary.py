@@ -71,8 +71,8 @@ def _largest(configuration: Configuration, metric: str) -> float | None:
 
 
 def _metric(name: str, over: str, count: int, ranks: list[Reading], incomplete: str) -> Percentiles:
-    values = [None if one.value is None else round(one.value, 3) for one in ranks]
-    bounds = (column for column, one in zip(COLUMNS, ranks, strict=True) if one.is_bound)
+    values = [None if reading.value is None else round(reading.value, 3) for reading in ranks]
+    bounds = (column for column, reading in zip(COLUMNS, ranks, strict=True) if reading.is_bound)
     named = dict(zip(COLUMNS, values, strict=True))
     return Percentiles(name, over, count, named, tuple(bounds), incomplete)
 
@@ -103,14 +103,14 @@ def report(batch: BatchResult) -> dict[str, Any]:
                 "parameters": configuration.parameters,
                 "runs": configuration.runs,
                 "metrics": {
-                    found.name: {
-                        "over": found.over,
-                        "count": found.count,
-                        **found.values,
-                        "more_than": list(found.more_than),
-                        "incomplete": found.incomplete,
+                    metric.name: {
+                        "over": metric.over,
+                        "count": metric.count,
+                        **metric.values,
+                        "more_than": list(metric.more_than),
+                        "incomplete": metric.incomplete,
                     }
-                    for found in percentiles(batch, configuration)
+                    for metric in percentiles(batch, configuration)
                 },
             }
             for configuration in batch.configurations.values()

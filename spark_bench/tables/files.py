@@ -19,9 +19,9 @@ from .schema import TABLES, arrow
 
 FACTS = "batch.json"
 """File with the facts of a batch: suite, parameters, seeds, machine."""
-_SEAL = b"crc32 of this file without these eight digits: "
+_CHECKSUM_KEY = b"crc32 of this file without these eight digits: "
 _DIGITS = 8
-_PIECE_BYTES = 1 << 20
+_CHUNK_BYTES = 1 << 20
 
 
 class DamagedFile(UsageError):
@@ -54,8 +54,8 @@ def read_facts(out: Path) -> dict[str, Any]:
 
 def table_files(out: Path, table: str) -> list[Path]:
     """Return the files of a table: one, or the parts of a batch that has not ended."""
-    whole = out / table / f"{table}.parquet"
-    return [whole] if whole.exists() else sorted((out / table).glob("part-*.parquet"))
+    merged = out / table / f"{table}.parquet"
+    return [merged] if merged.exists() else sorted((out / table).glob("part-*.parquet"))
 
 
 def read_file(path: Path, **options: Any) -> Any:
@@ -65,9 +65,9 @@ def read_file(path: Path, **options: Any) -> Any:
     """
     pyarrow = arrow()
     try:
-        _check_seal(path)
+        _verify_checksum(path)
         return pyarrow.parquet.read_table(path, page_checksum_verification=True, **options)
-    except (pyarrow.ArrowException, OSError, _BrokenSeal) as error:
+    except (pyarrow.ArrowException, OSError, _WrongChecksum) as error:
         if isinstance(error, (FileNotFoundError, PermissionError)):
             raise
         raise DamagedFile(path, error) from None
@@ -85,38 +85,42 @@ def writing(path: Path, schema: Any) -> Iterator[Any]:
     """Open a writer of tables into a file. The file has another name until it is complete, so that
     a crash leaves no partial file."""
     temporary = path.with_suffix(".tmp")
-    seal = {"checksum": _SEAL + b"0" * _DIGITS}
-    sealed = schema.with_metadata({**(schema.metadata or {}), **seal})
-    with arrow().parquet.ParquetWriter(temporary, sealed, write_page_checksum=True) as writer:
+    placeholder = {"checksum": _CHECKSUM_KEY + b"0" * _DIGITS}
+    with_placeholder = schema.with_metadata({**(schema.metadata or {}), **placeholder})
+    with arrow().parquet.ParquetWriter(
+        temporary, with_placeholder, write_page_checksum=True
+    ) as writer:
         yield writer
     with temporary.open("r+b") as file, mmap.mmap(file.fileno(), 0) as data:
-        place = data.rfind(_SEAL) + len(_SEAL)
-        data[place : place + _DIGITS] = _checksum(data, place)
+        position = data.rfind(_CHECKSUM_KEY) + len(_CHECKSUM_KEY)
+        data[position : position + _DIGITS] = _checksum(data, position)
     temporary.replace(path)
 
 
-class _BrokenSeal(Exception):
+class _WrongChecksum(Exception):
     """The checksum of a file is wrong."""
 
 
-def _check_seal(path: Path) -> None:
-    """Raise ``_BrokenSeal`` for a file with a wrong checksum. A file of an earlier release, which
-    has only checksums of pages, passes."""
+def _verify_checksum(path: Path) -> None:
+    """Raise ``_WrongChecksum`` for a file with a wrong checksum. A file of an earlier release has
+    only checksums of pages, and passes."""
     with path.open("rb") as file:
         if not file.seek(0, 2):
             return
         with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
-            place = data.rfind(_SEAL) + len(_SEAL)
-            if place >= len(_SEAL) and data[place : place + _DIGITS] != _checksum(data, place):
-                raise _BrokenSeal("its checksum is wrong")
+            position = data.rfind(_CHECKSUM_KEY) + len(_CHECKSUM_KEY)
+            if position >= len(_CHECKSUM_KEY) and data[position : position + _DIGITS] != _checksum(
+                data, position
+            ):
+                raise _WrongChecksum("its checksum is wrong")
 
 
-def _checksum(data: Any, place: int) -> bytes:
+def _checksum(data: Any, position: int) -> bytes:
     """Return the crc32 of a file as digits, leaving out the digits at a place."""
     value = 0
-    for first, last in ((0, place), (place + _DIGITS, len(data))):
-        for start in range(first, last, _PIECE_BYTES):
-            value = zlib.crc32(data[start : min(start + _PIECE_BYTES, last)], value)
+    for first, last in ((0, position), (position + _DIGITS, len(data))):
+        for start in range(first, last, _CHUNK_BYTES):
+            value = zlib.crc32(data[start : min(start + _CHUNK_BYTES, last)], value)
     return b"%08x" % value
 
 
@@ -134,12 +138,14 @@ def clean_up(out: Path) -> None:
         if (out / table / f"{table}.parquet").exists():
             for path in (out / table).glob("part-*"):
                 path.unlink()
-    whole = (out / "runs" / "runs.parquet").exists()
-    have = {path.name for path in (out / "runs").glob("part-*.parquet")}
+    is_merged = (out / "runs" / "runs.parquet").exists()
+    stored_parts = {path.name for path in (out / "runs").glob("part-*.parquet")}
     for table in TABLES:
         for path in (out / table).glob("*"):
             is_part = path.name.startswith("part-")
-            if path.suffix == ".tmp" or (is_part and not whole and path.name not in have):
+            if path.suffix == ".tmp" or (
+                is_part and not is_merged and path.name not in stored_parts
+            ):
                 path.unlink()
 
 
@@ -149,30 +155,32 @@ def drop_damaged(out: Path) -> list[str]:
     With a part, the parts of the same name in the other tables are removed. With the merged file of
     a table, or a part during merging, whose runs are no longer known, all tables are removed.
     """
-    said = []
+    notes = []
     for table in TABLES:
         for path in table_files(out, table):
-            if _is_whole(path):
+            if _is_readable(path):
                 continue
             is_part = path.name.startswith("part-") and (out / "runs" / path.name).exists()
-            for other in TABLES:
-                gone = [out / other / path.name] if is_part else table_files(out, other)
-                for one in gone:
-                    one.unlink(missing_ok=True)
-            said.append(f"{path} was damaged: its runs are made again")
+            for other_table in TABLES:
+                paths = (
+                    [out / other_table / path.name] if is_part else table_files(out, other_table)
+                )
+                for damaged in paths:
+                    damaged.unlink(missing_ok=True)
+            notes.append(f"{path} was damaged: its runs are repeated")
             if not is_part:
-                return said
-    return said
+                return notes
+    return notes
 
 
-def _is_whole(path: Path) -> bool:
+def _is_readable(path: Path) -> bool:
     """Return whether a file can be read to its end, piece by piece, as it may not fit in memory."""
     pyarrow = arrow()
     try:
-        _check_seal(path)
+        _verify_checksum(path)
         with pyarrow.parquet.ParquetFile(path, page_checksum_verification=True) as file:
             for number in range(file.num_row_groups):
                 file.read_row_group(number)
-    except (pyarrow.ArrowException, OSError, _BrokenSeal):
+    except (pyarrow.ArrowException, OSError, _WrongChecksum):
         return not path.exists()
     return True

@@ -26,7 +26,7 @@ def locked(out: Path) -> Iterator[None]:
     without locks there is no protection.
     """
     path = out / NAME
-    descriptor = _taken(path)
+    descriptor = _acquire(path)
     try:
         os.ftruncate(descriptor, 0)
         os.write(descriptor, f"{os.getpid()} {socket.gethostname()}".encode())
@@ -37,7 +37,7 @@ def locked(out: Path) -> Iterator[None]:
         os.close(descriptor)
 
 
-def _taken(path: Path) -> int:
+def _acquire(path: Path) -> int:
     while True:
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
         if sys.platform == "win32":
@@ -58,9 +58,9 @@ def _taken(path: Path) -> int:
 
 def _refusal(out: Path, holder: str) -> str:
     pid, _, host = holder.partition(" ")
-    where = "" if host in ("", socket.gethostname()) else f" on {host}"
-    who = f"process {pid}{where}" if pid else "another process"
+    location = "" if host in ("", socket.gethostname()) else f" on {host}"
+    owner = f"process {pid}{location}" if pid else "another process"
     return (
-        f"{who} writes a batch into {out}: name another directory, or wait until that process "
+        f"{owner} writes a batch into {out}: name another directory, or wait until that process "
         "has ended"
     )

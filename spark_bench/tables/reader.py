@@ -33,21 +33,21 @@ class BatchTables:
         pyarrow = arrow()
         tables = self._read_files(name)
         if tables:
-            found = pyarrow.concat_tables(tables, promote_options="permissive")
+            table = pyarrow.concat_tables(tables, promote_options="permissive")
             if len(tables) > 1:
-                found = found.sort_by("run_id")
+                table = table.sort_by("run_id")
         else:
             if name == "runs":
                 raise UsageError(f"{self.directory} has no run yet")
-            found = fixed_schema(name, {}).empty_table()
+            table = fixed_schema(name, {}).empty_table()
         if like == "arrow":
-            return found
+            return table
         if like == "pandas":
-            return found.to_pandas()
+            return table.to_pandas()
         if like == "polars":
             import polars
 
-            return polars.from_arrow(found)
+            return polars.from_arrow(table)
         raise UsageError(f"a table can be like arrow, pandas, polars or a session, not {like!r}")
 
     def _read_files(self, name: str) -> list[Any]:
@@ -66,7 +66,7 @@ class BatchTables:
             read_file(Path(file), columns=["run_id"])  # Spark's own error is a page long
         if files:
             return session.read.option("mergeSchema", "true").parquet(*files)
-        columns = ", ".join(f"{one} {_SQL[kind]}" for one, (kind, _) in COLUMNS[name].items())
+        columns = ", ".join(f"{column} {_SQL[kind]}" for column, (kind, _) in COLUMNS[name].items())
         return session.createDataFrame([], columns)
 
     def runs(self, like: Any = "pandas") -> Any:
@@ -89,12 +89,14 @@ class BatchTables:
     def seconds(self) -> list[tuple[dict[str, Any], int, float]]:
         """Return parameters, id and duration in seconds of every run whose duration is known."""
         runs, cost = self.table("runs"), self.table("cost")
-        took = dict(zip(cost["run_id"].to_pylist(), cost["wall_ms"].to_pylist(), strict=True))
+        duration_ms = dict(
+            zip(cost["run_id"].to_pylist(), cost["wall_ms"].to_pylist(), strict=True)
+        )
         names = [name for name in self.facts["parameters"] if name in runs.column_names]
         return [
-            ({name: row[name] for name in names}, row["run_id"], took[row["run_id"]] / 1000)
+            ({name: row[name] for name in names}, row["run_id"], duration_ms[row["run_id"]] / 1000)
             for row in runs.select(["run_id", *names]).to_pylist()
-            if took.get(row["run_id"], 0) > 0
+            if duration_ms.get(row["run_id"], 0) > 0
         ]
 
     def cost(self, like: Any = "pandas") -> Any:

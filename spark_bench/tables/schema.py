@@ -131,14 +131,14 @@ def arrow() -> Any:
 
 def documented(table: str, fields: Iterable[Any], docs: Mapping[str, str], about: Any) -> Any:
     """Return a schema with the meanings of fields; ``about`` are facts of the batch."""
-    found = [
+    documented_fields = [
         field.with_metadata({"doc": docs[field.name]}) if docs.get(field.name) else field
         for field in fields
     ]
     metadata = {f"fakekafka.{name}": str(value) for name, value in about.items()}
     if table in ("hist", "samples"):
         metadata["fakekafka.bucket_rule"] = BUCKET_RULE
-    return arrow().schema(found, metadata=metadata)
+    return arrow().schema(documented_fields, metadata=metadata)
 
 
 def fixed_schema(table: str, about: Mapping[str, Any]) -> Any:

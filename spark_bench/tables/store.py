@@ -37,7 +37,7 @@ from .schema import TABLES, arrow, column_docs, fixed_schema, ordered, runs_sche
 _FLUSH_S = 2.0
 _FLUSH_RUNS = 50
 """A part is written after this many seconds or finished runs, whichever comes first."""
-_SORT_CELLS = 150_000
+_SORTED_VALUES_MAX = 150_000
 """Number of values that are sorted at a time at the end, which limits the memory for large batches.
 """
 _ORDER = ("run_id", "metric", "second", "bucket", "at_us")
@@ -51,12 +51,13 @@ def make_directory(out: Path) -> list[Path]:
     is missing, or if ``out`` cannot be a directory or has other files and no batch.
     """
     arrow()
-    foreign = [] if (out / FACTS).exists() else _names_in(out)
-    if foreign:
+    other_files = [] if (out / FACTS).exists() else _names_in(out)
+    if other_files:
         raise UsageError(
-            f"{out} has other files and no batch ({foreign[0]}): name a new or an empty directory"
+            f"{out} has other files and no batch ({other_files[0]}): "
+            "name a new or an empty directory"
         )
-    made = [path for path in (out, *out.parents) if not path.exists()]
+    created = [path for path in (out, *out.parents) if not path.exists()]
     try:
         out.mkdir(parents=True, exist_ok=True)
         probe = out / f".probe-{os.getpid()}"
@@ -64,15 +65,15 @@ def make_directory(out: Path) -> list[Path]:
         probe.unlink()
     except OSError as error:
         raise UsageError(f"tables cannot be written to {out}: {error.strerror}") from None
-    return made
+    return created
 
 
-def refuse_other_batch(out: Path, *, overwrite: bool, resume: bool) -> None:
+def require_no_other_batch(out: Path, *, overwrite: bool, resume: bool) -> None:
     """Raise ``UsageError`` if ``out`` has a batch, unless ``overwrite`` or ``resume`` is set."""
     if (out / FACTS).exists() and not (overwrite or resume):
         raise UsageError(
-            f"{out} has the tables of another batch: name another directory, or say --resume to go "
-            "on with that one, or --overwrite to replace it"
+            f"{out} has the tables of another batch: name another directory, or give --resume to "
+            "continue it, or --overwrite to replace it"
         )
 
 
@@ -84,10 +85,10 @@ def _names_in(out: Path) -> list[str]:
         return []
 
 
-def remove_empty(made: list[Path]) -> None:
+def remove_empty(created: list[Path]) -> None:
     """Remove the directories that ``make_directory`` created, if they are empty."""
     with contextlib.suppress(OSError):
-        for path in made:
+        for path in created:
             path.rmdir()
 
 
@@ -110,17 +111,17 @@ class BatchStore:
         """Lines about damaged files, whose runs are therefore not in ``done``."""
         self._next_part = 0
         if resume and (out / FACTS).exists():
-            self._go_on()
+            self._resume()
         else:
             for name in TABLES:
                 shutil.rmtree(out / name, ignore_errors=True)
             self._write_json(is_complete=False)
 
-    def _go_on(self) -> None:
-        found = read_facts(self._out)
-        if found["batch_id"] != self._plan.batch_id:
+    def _resume(self) -> None:
+        facts = read_facts(self._out)
+        if facts["batch_id"] != self._plan.batch_id:
             raise UsageError(
-                f"{self._out} has another batch ({found['command']}): resume it with the suite, "
+                f"{self._out} has another batch ({facts['command']}): resume it with the suite, "
                 "the parameters, the seeds and the budgets that it was begun with"
             )
         clean_up(self._out)
@@ -177,10 +178,10 @@ class BatchStore:
             rows = [row for outcome in pending for row in table_rows(table, outcome, self._engine)]
             if rows:
                 self._write(table, name, rows)
-        own = [run_row(outcome) for outcome in pending]
-        names = dict.fromkeys(column for row in own for column in row)
-        schema = runs_schema(names, own, self._parameters, self._about, self._docs)
-        write_file(arrow().Table.from_pylist(own, schema=schema), self._out / "runs" / name)
+        run_rows = [run_row(outcome) for outcome in pending]
+        names = dict.fromkeys(column for row in run_rows for column in row)
+        schema = runs_schema(names, run_rows, self._parameters, self._about, self._docs)
+        write_file(arrow().Table.from_pylist(run_rows, schema=schema), self._out / "runs" / name)
 
     def _write(self, table: str, name: str, rows: list[tuple[Any, ...]]) -> None:
         schema = fixed_schema(table, self._about)
@@ -194,8 +195,8 @@ class BatchStore:
             return
         counts: dict[int, dict[str, list[tuple[int, int]]]] = {}
         for path in table_files(self._out, "hist"):
-            found = read_file(path, columns=["run_id", "metric", "bucket", "n"])
-            for run_id, metric, bucket, count in zip(*found.to_pydict().values(), strict=True):
+            table = read_file(path, columns=["run_id", "metric", "bucket", "n"])
+            for run_id, metric, bucket, count in zip(*table.to_pydict().values(), strict=True):
                 counts.setdefault(run_id, {}).setdefault(metric, []).append((bucket, count))
         for path in table_files(self._out, "runs"):
             for row in read_file(path).to_pylist():
@@ -209,7 +210,7 @@ class BatchStore:
         """Merge the parts into one sorted file per table, when all runs are stored."""
         self.flush()
         runs = len(self._plan.specs)
-        _merge(self._out / "runs", runs, _whole_runs_schema(self._out / "runs", self._parameters))
+        _merge(self._out / "runs", runs, _full_runs_schema(self._out / "runs", self._parameters))
         for table in TABLES[1:]:
             _merge(self._out / table, runs, fixed_schema(table, self._about))
         self._write_json(is_complete=True)
@@ -239,15 +240,15 @@ def _merge(folder: Path, runs: int, schema: Any) -> None:
 
     A few runs are merged at a time, as the table may be larger than memory.
     """
-    whole = folder / f"{folder.name}.parquet"
-    older = [whole] if whole.exists() else []
-    parts = [_Part(path) for path in (*older, *sorted(folder.glob("part-*.parquet")))]
-    if len(parts) == len(older):
+    merged_file = folder / f"{folder.name}.parquet"
+    existing = [merged_file] if merged_file.exists() else []
+    parts = [_Part(path) for path in (*existing, *sorted(folder.glob("part-*.parquet")))]
+    if len(parts) == len(existing):
         return
     keys = [(name, "ascending") for name in _ORDER if name in schema.names]
-    cells = sum(part.rows for part in parts) * len(schema)
-    step = max(1, runs * _SORT_CELLS // max(1, cells))
-    with writing(whole, schema) as writer:
+    value_count = sum(part.rows for part in parts) * len(schema)
+    step = max(1, runs * _SORTED_VALUES_MAX // max(1, value_count))
+    with writing(merged_file, schema) as writer:
         for first in range(0, runs, step):
             last = first + step - 1
             filters = [("run_id", ">=", first), ("run_id", "<=", last)]
@@ -259,11 +260,11 @@ def _merge(folder: Path, runs: int, schema: Any) -> None:
             merged = arrow().concat_tables(tables).sort_by(keys) if tables else None
             if merged is not None and merged.num_rows:
                 writer.write_table(merged.combine_chunks())
-    for part in parts[len(older) :]:
+    for part in parts[len(existing) :]:
         part.path.unlink()
 
 
-def _whole_runs_schema(folder: Path, parameters: dict[str, type]) -> Any:
+def _full_runs_schema(folder: Path, parameters: dict[str, type]) -> Any:
     """Return the schema of ``runs``, as a column may be in only some of the parts."""
     pyarrow = arrow()
     schemas = [pyarrow.parquet.read_schema(path) for path in sorted(folder.glob("*.parquet"))]

@@ -181,7 +181,7 @@ def test_a_run_of_a_scenario_file_can_be_recorded(
         (["failover", "--set", "kafka_version=9"], "kafka_version must be one of"),
         (["failover", "--engine", "process", "--workers", "0"], "workers must be at least 1"),
         (["failover", "--matrix", "brokers"], "--matrix takes name=value,value, not 'brokers'"),
-        (["failover", "--matrix", "brokers=3", "--no-matrix"], "do not go together"),
+        (["failover", "--matrix", "brokers=3", "--no-matrix"], "cannot be combined"),
         (["failover", "--budget", "wall_s=long"], "--budget takes kind=number, not 'wall_s=long'"),
         (["failover", "--budget", "wall=5"], "there is no budget 'wall'"),
         (["failover", "--resume"], "name it with --out"),

@@ -102,7 +102,7 @@ def test_the_runs_of_a_damaged_part_are_made_again(
     with pytest.raises(UsageError, match=r"part-00001.parquet is damaged \(.*with --resume$"):
         BatchTables(out).table(table)
     again = BatchStore(out, make_plan(small, 3), "serial", resume=True)
-    assert again.dropped == [f"{damaged} was damaged: its runs are made again"]
+    assert again.dropped == [f"{damaged} was damaged: its runs are repeated"]
     assert again.done == {0, 2, 3}
     assert (out / "hist" / "part-00002.parquet").stat().st_ino == kept
     run_suite(small, engine="serial", runs=3, out=out, resume=True)

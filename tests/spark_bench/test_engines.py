@@ -117,7 +117,7 @@ def test_a_run_that_takes_its_process_along_is_a_row(tmp_path: Path) -> None:
     matrix = {"kind": ["none", "die", "raise"]}
     batch = run_suite(suite, runs=2, engine="process", workers=1, matrix=matrix)
     assert [row["status"] for row in batch.rows] == ["ok", "ok", "lost", "lost", "error", "error"]
-    assert batch.rows[2]["problems"] == "its process died, twice"
+    assert batch.rows[2]["problems"] == "its process died twice"
     assert batch.rows[2]["reproduce"].endswith("--set kind=die")
 
 

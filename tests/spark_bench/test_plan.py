@@ -76,7 +76,7 @@ def test_an_impossible_plan_is_refused_before_any_run(
         ({"brokers": []}, "the matrix has no value for brokers"),
         ({"broker": [3]}, "failover has no parameter 'broker'"),
         ({"brokers": [3, 0]}, "brokers must be at least 1, not 0"),
-        ({"partitions": [1, 2]}, "partitions is both set and varied"),
+        ({"partitions": [1, 2]}, "partitions is both set and in the matrix"),
     ],
 )
 def test_a_matrix_of_wrong_values_is_refused(matrix: dict[str, Any], message: str) -> None:

@@ -128,7 +128,7 @@ def test_a_run_has_one_cluster_and_its_own_seed() -> None:
     run = Run(1)
     with pytest.raises(UsageError, match=r"call run.simulation\(\) first"):
         run.load("t")
-    with pytest.raises(UsageError, match="leave seed out"):
+    with pytest.raises(UsageError, match="omit seed"):
         run.simulation(1, seed=5)
     run.simulation(1)
     with pytest.raises(UsageError, match="a run has one simulation"):

@@ -15,7 +15,7 @@ from fakekafka.spark_bench.engines import spark as spark_module
 from fakekafka.spark_bench.engines.spark import SparkEngine
 from fakekafka.spark_bench.engines.spark_session import (
     first_line,
-    refusing_to_start,
+    reporting_start_errors,
     require_master,
 )
 from fakekafka.spark_bench.engines.spark_worker import freeze_modules
@@ -67,11 +67,13 @@ def test_the_reason_is_one_line_without_java_s_stack(text: str, line: str) -> No
 def test_an_application_that_no_master_accepts_is_reported() -> None:
     """An application that no master accepts is reported as such, unlike by Spark itself."""
     with (
-        pytest.raises(UsageError, match=r"spark://h:1 has not taken this .* is it Spark \d+\.\d+"),
-        refusing_to_start("spark://h:1"),
+        pytest.raises(
+            UsageError, match=r"spark://h:1 did not accept this .* does it run Spark \d+\.\d+"
+        ),
+        reporting_start_errors("spark://h:1"),
     ):
         raise RuntimeError("Cannot call methods on a stopped SparkContext.\nThis stopped ...")
-    with pytest.raises(UsageError, match="stays as it is"), refusing_to_start(None):
+    with pytest.raises(UsageError, match="stays as it is"), reporting_start_errors(None):
         raise UsageError("stays as it is")
 
 
@@ -124,7 +126,7 @@ def test_a_full_cluster_is_reported_once(monkeypatch: pytest.MonkeyPatch) -> Non
 
     monkeypatch.setattr(engine, "_warm_up", warm_up)
     engine._prepare(told.append)
-    assert told == ["waits until Spark has started a worker; its master shows whether it can"]
+    assert told == ["waiting for Spark to start a worker; its master lists available workers"]
 
 
 class TestOnSpark:
@@ -135,7 +137,7 @@ class TestOnSpark:
         [
             (
                 ["--master", "foo://bar"],
-                "small: connects to Spark's master foo://bar\n"
+                "small: connecting to Spark's master foo://bar\n"
                 "error: the spark engine cannot start: Master must either be yarn or start with "
                 "spark, k8s, or local\n",
             ),

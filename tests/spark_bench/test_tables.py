@@ -200,7 +200,7 @@ def test_a_table_is_sorted_piece_by_piece_and_comes_out_the_same(
     from fakekafka.spark_bench.tables import store
 
     run_on(Backwards(), out=tmp_path / "whole")
-    monkeypatch.setattr(store, "_SORT_CELLS", 1)
+    monkeypatch.setattr(store, "_SORTED_VALUES_MAX", 1)
     run_on(Backwards(), out=tmp_path / "pieces")
     assert rows_of(tmp_path / "pieces") == rows_of(tmp_path / "whole")
     groups = parquet.ParquetFile(tmp_path / "pieces" / "hist" / "hist.parquet").num_row_groups
