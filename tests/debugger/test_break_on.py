@@ -59,5 +59,5 @@ def test_a_python_debugger_in_a_handler_sees_the_whole_call_stack(
         assert simulation.runtime.now_us() > stopped[0]
     told = output.getvalue()
     assert "handle_fetch" in told
-    assert "test_a_plain_debugger" in told
+    assert "test_a_python_debugger" in told
     assert "FetchRequest(" in told
