@@ -11,7 +11,7 @@ from .event_columns import EventColumns
 
 if TYPE_CHECKING:
     from ...actors.interfaces import Row
-    from .recorded_state import StateReport
+    from .recorded_state import ReportedChange
 
 
 class PendingEvents(RowBuffer):
@@ -29,7 +29,7 @@ class PendingEvents(RowBuffer):
         self.rows: list[Row | Sent] = []
         self._columns: EventColumns = EventColumns(self.first)
         """Columns of the events after the last chunk, as far as they were asked for."""
-        self.reports: list[StateReport] = []
+        self.reports: list[ReportedChange] = []
         """Changes of state in the order in which they were reported."""
         self.settled_reports: int = 0
         """Number of the reported changes that are already applied to the state."""

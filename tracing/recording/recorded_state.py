@@ -39,7 +39,7 @@ class ActorState(dict[str, tuple[int, Any]]):
     __hash__ = object.__hash__  # type: ignore[assignment]
 
 
-class StateReport:
+class ReportedChange:
     """A reported change of an actor's state."""
 
     __slots__ = ("seq", "state")
@@ -50,7 +50,7 @@ class StateReport:
         self.state: ActorState = state
 
 
-class NewValue(StateReport):
+class NewValue(ReportedChange):
     """A new value of a path; None stands for no value."""
 
     __slots__ = ("new", "old", "path")
@@ -62,7 +62,7 @@ class NewValue(StateReport):
         self.new: Any = new
 
 
-class NewOffsets(StateReport):
+class NewOffsets(ReportedChange):
     """The offsets of a log, some of which may be unchanged."""
 
     __slots__ = ("high_watermark", "log_end_offset", "log_start_offset", "paths")
@@ -87,13 +87,13 @@ class NewOffsets(StateReport):
         return self.log_end_offset, self.high_watermark, self.log_start_offset
 
 
-class Started(StateReport):
+class Started(ReportedChange):
     """The actor started, without any state."""
 
     __slots__ = ()
 
 
-class Halted(StateReport):
+class Halted(ReportedChange):
     """The actor halted and lost its state."""
 
     __slots__ = ()
@@ -120,7 +120,7 @@ class RecordedState:
             state = self._actors[actor] = ActorState(actor)
         return state
 
-    def settle(self, reports: Sequence[StateReport], start: int, stop: int) -> int:
+    def settle(self, reports: Sequence[ReportedChange], start: int, stop: int) -> int:
         """Apply the reports from place ``start`` on that concern events before ``stop``, which is
         the end of a chunk or beyond all events; return the place of the first one left.
 
@@ -173,7 +173,7 @@ NOT_REPORTED = object()
 _REPORTS_SEARCHED_MAX = 2_000
 
 
-def latest_reported_value(reports: Sequence[StateReport], state: ActorState, path: str) -> Any:
+def latest_reported_value(reports: Sequence[ReportedChange], state: ActorState, path: str) -> Any:
     """Return an actor's value of a path according to the latest reports; ``NOT_REPORTED`` if
     they do not mention it. Most paths in a report were also in another shortly before."""
     for place in range(len(reports) - 1, max(len(reports) - _REPORTS_SEARCHED_MAX, 0) - 1, -1):
@@ -201,7 +201,7 @@ class LatestValues:
         self._halted: set[ActorState] = set()
         self._seen = 0
 
-    def update(self, reports: Sequence[StateReport]) -> None:
+    def update(self, reports: Sequence[ReportedChange]) -> None:
         """Take into account the reports since the last call."""
         values, seen = self._values, self._seen
         self._seen = len(reports)

@@ -23,8 +23,9 @@ const LOOKED_BACK = 20_000
 function* errorsOf(value, depth = 0) {
   if (depth > 3 || value === null || typeof value !== 'object') return
   if (Array.isArray(value)) {
-    if (value.length > 1 && typeof value[0] === 'string' && Object.hasOwn(ERROR_CAUSE_PATHS, value[1]))
-      yield [value[1], value[0]]
+    const [where, error] = value
+    if (value.length > 1 && typeof where === 'string' && Object.hasOwn(ERROR_CAUSE_PATHS, error))
+      yield [error, where]
   } else if (typeof value.error === 'string' && value.error !== 'NONE')
     yield [value.error, String(value.topic_partition ?? '')]
   for (const item of Object.values(value)) yield* errorsOf(item, depth + 1)
