@@ -63,7 +63,7 @@ class ProducePartitionResponse:
     base_offset: int = -1
     log_append_time_ms: int = -1
     log_start_offset: int = -1
-    record_errors: tuple[tuple[int, str], ...] = ()
+    record_errors: tuple[tuple[int, str | None], ...] = ()
     error_message: str | None = None
     current_leader: tuple[int, int] | None = None
     """(leader, leader epoch) for a client that sent the request to the wrong broker (KIP-951)."""

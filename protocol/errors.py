@@ -221,15 +221,19 @@ class KafkaError(FakeKafkaError):
     """Kafka refuses a request, with the error code that a client would see."""
 
     def __init__(
-        self, code: ErrorCode, message: str = "", record_errors: tuple[tuple[int, str], ...] = ()
+        self,
+        code: ErrorCode,
+        message: str = "",
+        record_errors: tuple[tuple[int, str | None], ...] = (),
     ) -> None:
         super().__init__(f"{code.name}({int(code)}){': ' + message if message else ''}")
         self.code: ErrorCode = code
         """The error code that a client would see."""
         self.message: str = message
         """Kafka's message that accompanies the code; may be empty."""
-        self.record_errors: tuple[tuple[int, str], ...] = record_errors
-        """(index in the batch, reason) of each refused record of a produce request."""
+        self.record_errors: tuple[tuple[int, str | None], ...] = record_errors
+        """(index in the batch, reason) of refused records of a produce request: of all since 2.5,
+        of the first without a reason before."""
 
 
 class ClosingAnswer(KafkaError):

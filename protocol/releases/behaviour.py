@@ -59,6 +59,9 @@ class Behaviour:
         their preferred replica."""
         self.elect_leaders_api: bool = since("2.2", "KIP-183")
         """A request to the controller can start an election of preferred leaders."""
+        self.election_not_needed_error: bool = since("2.4", "KIP-460")
+        """ElectLeaders answers ELECTION_NOT_NEEDED where the preferred replica leads already;
+        before, success."""
         self.unclean_elections_api: bool = since("2.4", "KIP-460")
         """A request to the controller can start an unclean election."""
         self.unclean_default_elects_at_once: bool = since("2.0", "KAFKA-6526")
@@ -163,7 +166,7 @@ class Behaviour:
         """A feature update has a type; before, it had a flag that permitted a downgrade."""
         self.topic_znode_version: int = steps(1, {"2.4": 2, "2.8": 3}, "KIP-455", "KIP-516")
         """Payload version of topic znodes."""
-        self.broker_znode_version: int = steps(4, {"2.7": 5}, "KIP-584")
+        self.broker_znode_version: int = steps(3, {"0.10.2": 4, "2.7": 5}, "KIP-103", "KIP-584")
         """Payload version of broker znodes."""
         self.controller_znode_version: int = steps(1, {"3.4": 2}, "KIP-866")
         """Payload version of ``/controller``."""
@@ -384,6 +387,11 @@ class Behaviour:
 
         self.invalid_record_error: bool = since("2.4", "KIP-467")
         """An invalid record is refused with INVALID_RECORD; before, with CORRUPT_MESSAGE."""
+        self.all_record_errors: bool = since("2.5", "PR 7612")
+        """A refused batch names all of its invalid records, with a reason each; before, the first
+        one decides the error, and is named without a reason."""
+        self.invalid_timestamp_has_log_start: bool = since("2.4", "PR 7167")
+        """The response with INVALID_TIMESTAMP has the log start offset; before, -1."""
         self.zstd_compression: bool = since("2.1", "KIP-110")
         """Records may be compressed with zstd."""
         self.down_conversion_is_lazy: bool = since("2.0", "KIP-283")

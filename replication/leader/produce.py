@@ -71,6 +71,9 @@ class ProduceHandler:
     ) -> None:
         """``complete_fetches`` is called with each partition whose log grew."""
         self.behaviour: Behaviour = hosted.behaviour
+        self._errors_without_log_start = _ERRORS_WITHOUT_LOG_START
+        if not self.behaviour.invalid_timestamp_has_log_start:
+            self._errors_without_log_start |= {ErrorCode.INVALID_TIMESTAMP}
         self._by_name = hosted.by_name
         self._lookup_error = hosted.lookup_error
         self._metadata_cache = hosted.metadata_cache
@@ -151,7 +154,7 @@ class ProduceHandler:
         error = _NONE
         if origin == ORIGIN_CLIENT:
             error = self.refusal(topic_partition, entry.records, context)
-        if error in (_NONE, ErrorCode.INVALID_TOPIC_EXCEPTION):  # row 8: after the acks
+        if error in (_NONE, ErrorCode.INVALID_TOPIC_EXCEPTION):  # row 6: after the acks
             error = ErrorCode.INVALID_REQUIRED_ACKS
         return self.failed_produce(topic_partition, error, includes_log_start=False)
 
@@ -267,7 +270,7 @@ class ProduceHandler:
         if error is ErrorCode.INVALID_RECORD and not self.behaviour.invalid_record_error:
             error = ErrorCode.CORRUPT_MESSAGE
         log_start_offset = -1
-        if includes_log_start and error not in _ERRORS_WITHOUT_LOG_START:
+        if includes_log_start and error not in self._errors_without_log_start:
             partition = self._by_name.get(topic_partition)
             if partition is not None and partition.log is not None:
                 log_start_offset = partition.log.log_start_offset

@@ -97,19 +97,22 @@ NOTHING_READ = ReadInfo((), 0)
 
 
 class RecordErrors:
-    """Checks individual records and collects the errors of refused ones."""
+    """Checks individual records and collects the errors of refused ones, until 2.4 of the first."""
 
-    __slots__ = ("_any_timestamp", "_found", "_now_ms", "_settings")
+    __slots__ = ("_any_timestamp", "_found", "_has_all", "_now_ms", "_settings")
 
     def __init__(self, settings: LogSettings, now_ms: int) -> None:
         self._settings = settings
         self._now_ms = now_ms
+        self._has_all = settings.behaviour.all_record_errors
         self._found: list[tuple[int, str]] = []
         self._any_timestamp = False
 
-    def add(self, index: int, reason: str) -> None:
-        """Refuse a record for a reason other than its key or timestamp."""
-        self._found.append((index, reason))
+    def add(self, index: int, reason: str, *, is_timestamp: bool = False) -> None:
+        """Refuse a record, unless an earlier one decides the error already."""
+        if self._has_all or not self._found:
+            self._found.append((index, reason))
+            self._any_timestamp |= is_timestamp
 
     def checker(self, timestamp_type: int) -> Callable[[int, int, bool], None]:
         """Return a function that checks a record by its index, timestamp and whether it has a key.
@@ -121,35 +124,28 @@ class RecordErrors:
         checks_times = settings.timestamp_type == CREATE_TIME
         least, most = now_ms - difference_max_ms, now_ms + difference_max_ms
         needs_key = settings.is_compacted
-        found = self._found
 
         def check(index: int, timestamp: int, has_key: bool) -> None:
             if needs_key and not has_key:
-                found.append((index, "a record without a key on a compacted topic"))
+                self.add(index, "a record without a key on a compacted topic")
             elif checks_times and not least <= timestamp <= most and timestamp != NO_TIMESTAMP:
-                self._any_timestamp = True
-                found.append(
-                    (
-                        index,
-                        f"timestamp {timestamp} is more than {difference_max_ms} ms "
-                        f"away from {now_ms}",
-                    )
-                )
+                distance = f"more than {difference_max_ms} ms away from {now_ms}"
+                self.add(index, f"timestamp {timestamp} is {distance}", is_timestamp=True)
             elif timestamp_type == LOG_APPEND_TIME:
-                self._any_timestamp = True
-                found.append((index, "a producer may not set the append time"))
+                reason = "a producer may not set the append time"
+                self.add(index, reason, is_timestamp=True)
 
         return check
 
     def raise_if_any(self) -> None:
-        """Raise ``KafkaError`` with every record that was refused."""
+        """Raise ``KafkaError`` with the records that were refused (``LogValidator``)."""
         found = self._found
         if not found:
             return
         code = ErrorCode.INVALID_TIMESTAMP if self._any_timestamp else ErrorCode.INVALID_RECORD
+        first = found[0][1]
+        if not self._has_all:
+            raise KafkaError(code, first, ((found[0][0], None),))
         reason = "timestamps are invalid" if self._any_timestamp else "records are invalid"
-        raise KafkaError(
-            code,
-            f"{reason}; {len(found)} records were refused, the first: {found[0][1]}",
-            tuple(found),
-        )
+        message = f"{reason}; {len(found)} records were refused, the first: {first}"
+        raise KafkaError(code, message, tuple(found))

@@ -99,14 +99,6 @@ LISTED: tuple[Listed, ...] = (
         "Messages of 0.10 are not batched, so FileMessageSet.read ends after the first message, "
         "which is returned whatever its size. Here, records of one request are stored as a batch.",
     ),
-    Listed(
-        ("0.10",),
-        "znodes_of_a_cluster",
-        "/brokers/ids/1",
-        "version|listener_security_protocol_map",
-        "ZkUtils.registerBrokerInZk of 0.10.1 writes no names of listeners, which 0.10.2 added "
-        "(KIP-103); brokers of 0.10 in this project write them.",
-    ),
 )
 
 

@@ -141,6 +141,11 @@ class Elections:
                 skips_validation and ineligibility[0] == ErrorCode.ELECTION_NOT_NEEDED
             ):
                 electable.append(topic_partition)
+            elif (
+                ineligibility[0] == ErrorCode.ELECTION_NOT_NEEDED
+                and not parts.behaviour.election_not_needed_error
+            ):
+                outcomes[topic_partition] = ErrorCode.NONE, None
             else:
                 outcomes[topic_partition] = ineligibility
         unknown: list[TopicPartition] = []

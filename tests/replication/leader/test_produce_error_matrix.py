@@ -114,6 +114,20 @@ MATRIX = {
         OLD_TIME,
         topic={"message.timestamp.difference.max.ms": "1000"},
     ),
+    "a timestamp is out of range before 2.4": Row(
+        CODE.INVALID_TIMESTAMP,
+        -1,
+        OLD_TIME,
+        topic={"message.timestamp.difference.max.ms": "1000"},
+        kafka_version="2.3",
+    ),
+    "a timestamp is out of range in 2.4": Row(
+        CODE.INVALID_TIMESTAMP,
+        DELETED,
+        OLD_TIME,
+        topic={"message.timestamp.difference.max.ms": "1000"},
+        kafka_version="2.4",
+    ),
     "the topic has an old format": Row(
         CODE.UNSUPPORTED_FOR_MESSAGE_FORMAT,
         DELETED,

@@ -85,6 +85,25 @@ def test_timestamp_errors_win(tools: type[Tools]) -> None:
     assert [index for index, _ in error.record_errors] == [0, 1]
 
 
+@pytest.mark.parametrize("kafka_version", ["1.1", "2.4"])
+@pytest.mark.parametrize("is_compressed", [False, True])
+def test_the_first_invalid_record_decides_the_error_until_2_4(
+    tools: type[Tools], kafka_version: str, is_compressed: bool
+) -> None:
+    """DP-116: the error names only this record, without a reason (``LogValidator`` at 2.4.1)."""
+    now = tools.now_ms
+    log = tools.log(kafka_version, cleanup_policy="compact", message_timestamp_difference_max_ms=9)
+    codec = "lz4" if is_compressed else "none"
+    keyless = tools.data(
+        b"a", b"b", b"c", keys=[b"k", None, b"k"], times=[now, now, now - 10], compression=codec
+    )
+    error = refused(log, keyless, now)
+    assert (error.code, error.record_errors) == (ErrorCode.INVALID_RECORD, ((1, None),))
+    early = tools.data(b"a", b"b", keys=[b"k", None], times=[now - 10, now], compression=codec)
+    error = refused(log, early, now)
+    assert (error.code, error.record_errors) == (ErrorCode.INVALID_TIMESTAMP, ((0, None),))
+
+
 def test_producers_may_not_set_the_append_time(tools: type[Tools], log: Any) -> None:
     """The append-time bit from a client is an invalid timestamp on a CreateTime topic."""
     data = with_timestamps(tools.data(b"a", b"b"), 1, tools.now_ms)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from fakekafka.protocol.admin import (
     PREFERRED,
     TOPIC_RESOURCE,
@@ -28,6 +29,19 @@ def elect(
     response = cluster.ask(cluster.admin().partitions.elect_leaders(request), 1000)
     assert response.error is ErrorCode.NONE
     return {tp: error for tp, error, _ in response.partitions}
+
+
+@pytest.mark.parametrize(
+    ("kafka_version", "error"),
+    [("2.2", ErrorCode.NONE), ("2.3", ErrorCode.NONE), ("2.4", ErrorCode.ELECTION_NOT_NEEDED)],
+)
+def test_an_election_where_the_preferred_replica_leads_succeeds_until_2_3(
+    kafka_version: str, error: ErrorCode
+) -> None:
+    """CP-124: the error ELECTION_NOT_NEEDED came with 2.4 (KIP-460)."""
+    cluster = ControllerCluster([1, 2, 3], kafka_version)
+    cluster.create_topic("t", (2, 3))
+    assert elect(cluster, PREFERRED, (TP,)) == {TP: error}
 
 
 def test_an_election_for_all_partitions_answers_only_those_that_needed_it(
