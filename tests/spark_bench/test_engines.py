@@ -156,7 +156,7 @@ class TestSpark:
             matrix = {"kind": ["none", "die", "raise"]}
             batch = run_suite(trouble, runs=1, engine="spark", matrix=matrix)
             assert [row["status"] for row in batch.rows] == ["ok", "lost", "error"]
-            with pytest.raises(UsageError, match="there is a Spark session already"):
+            with pytest.raises(UsageError, match="a Spark session is already active"):
                 run_suite(small, engine="spark", workers=2)
             self.check_reading(session, tmp_path / "out")
             assert session.range(1).count() == 1  # the session was not stopped
