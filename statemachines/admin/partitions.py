@@ -49,8 +49,8 @@ class PartitionAdmin:
     async def elect_leaders(self, request: ElectLeadersRequest) -> ElectLeadersResponse:
         """Elect leaders, then wait until the local metadata shows them.
 
-        A request without partitions means all partitions in the local metadata; the response then
-        leaves out those that need no election.
+        A request without partitions means all partitions in the local metadata; since 2.4 the
+        response then leaves out those that need no election.
         """
         parts = self._parts
         partitions = request.partitions

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from typing import Any
 
@@ -15,6 +16,7 @@ from fakekafka.protocol.values import (
     ReplicaAssignment,
     TopicPartition,
 )
+from fakekafka.protocol.versions import behaviour
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -269,6 +271,20 @@ def test_partition_lists_name_each_partition_once() -> None:
     assert znode_payloads.decode_partition_list(payload) == [TP, TopicPartition("a", 0)]
     assert znode_payloads.decode_partition_list(None) == []
     assert znode_payloads.decode_partition_list(b"nonsense") == []
+
+
+@pytest.mark.parametrize(
+    ("kafka_version", "payload_version"),
+    [("0.10", 3), ("0.10.2", 4), ("2.6", 4), ("2.7", 5), ("3.9", 5)],
+)
+def test_a_broker_registers_with_the_payload_version_of_its_release(
+    kafka_version: str, payload_version: int
+) -> None:
+    """Only since 0.10.2 does the payload name the security protocol of each listener (KIP-103)."""
+    version = behaviour(kafka_version).broker_znode_version
+    value = json.loads(znode_payloads.encode_broker(BOTH, 5, version))
+    assert value["version"] == payload_version
+    assert ("listener_security_protocol_map" in value) is (payload_version >= 4)
 
 
 names = st.text("abcABC019._-äß", min_size=1, max_size=8)
