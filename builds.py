@@ -128,6 +128,11 @@ if is_compiled:
     sys.meta_path.insert(0, CompiledModules(ROOT / "compiled", _names))
 
 
+CODE_ROOT: str = os.path.dirname(choose.__code__.co_filename)
+"""Folder of the package according to the file names of its code. Bytecode in an archive names the
+folder where it was compiled, but ``__file__`` names the archive."""
+
+
 def told_version() -> str:
     """Return what ``fakekafka --version`` prints."""
     from .version import __version__

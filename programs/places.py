@@ -8,11 +8,12 @@ from collections.abc import Iterator
 from types import FrameType
 from typing import Any
 
+from ..builds import CODE_ROOT
+
 _STANDARD = os.path.dirname(os.__file__) + os.sep
-_CALLS = os.path.join(os.path.dirname(__file__), "calls.py")
-_PACKAGE = os.path.dirname(os.path.dirname(__file__))
+_CALLS = os.path.join(CODE_ROOT, "programs", "calls.py")
 _PACKAGE_FOLDERS = tuple(
-    os.path.join(_PACKAGE, folder) + os.sep for folder in ("programs", "testing")
+    os.path.join(CODE_ROOT, folder) + os.sep for folder in ("programs", "testing")
 )
 """Folders of this package whose code calls a program, or is called by it."""
 _INSTALLED = (f"{os.sep}site-packages{os.sep}", f"{os.sep}dist-packages{os.sep}")

@@ -20,6 +20,7 @@ import pytest
 from _pytest.config import Config, _prepareconfig
 from _pytest.main import Session
 
+from ...builds import CODE_ROOT
 from ...protocol.errors import UsageError
 from ...testing import pytest_plugin
 from ...testing.programs import async_tests, explored
@@ -31,7 +32,7 @@ from .program_faults import chosen_kinds
 REAL_LIMIT_S = 120.0
 """Maximum real time in seconds for one run of a test."""
 _TERMINATED = 143
-_PACKAGE = Path(__file__).parents[2]
+_PACKAGE = Path(CODE_ROOT)
 _REPORT_CHARACTERS_MAX = 4000
 _RUNS_END = "RunsEnd"
 

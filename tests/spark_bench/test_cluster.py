@@ -203,6 +203,30 @@ def test_a_worker_with_another_python_compiles_the_source(tmp_path: Path) -> Non
     assert isinstance(importer.get_code("version"), CodeType)
 
 
+def test_code_from_the_zip_is_not_taken_for_code_of_the_user(tmp_path: Path) -> None:
+    """The zip's bytecode names files of the driver, and still counts as the package's own code."""
+    (tmp_path / "fakekafka.zip").write_bytes(package_zip())
+    code = (
+        "from pathlib import Path\n"
+        "import fakekafka\n"
+        "from fakekafka.exploration.programs import explored_test\n"
+        "from fakekafka.programs import calls, places\n"
+        "try:\n"
+        "    fakekafka.Simulation(0)\n"
+        "except fakekafka.UsageError as error:\n"
+        "    frame = error.__traceback__.tb_next.tb_frame\n"
+        "path = Path(frame.f_code.co_filename)\n"
+        "print(path.name, places.is_own_code(frame), explored_test._is_user_code(path))\n"
+        "print(calls.ReadyCall.run.__code__.co_filename == places._CALLS)\n"
+    )
+    environment = {**os.environ, "PYTHONPATH": str(tmp_path / "fakekafka.zip")}
+    done = subprocess.run(
+        [str(python_without_the_package(tmp_path)), "-c", code], capture_output=True, text=True,
+        env=environment, check=False,
+    )  # fmt: skip
+    assert done.stdout == "simulation.py False False\nTrue\n", done.stderr
+
+
 def test_the_data_source_is_imported_from_a_zip_with_a_relative_path(tmp_path: Path) -> None:
     """The data source can be imported from ``./fakekafka.zip``, the path in Spark's workers."""
     (tmp_path / "fakekafka.zip").write_bytes(package_zip())
